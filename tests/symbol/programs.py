@@ -1163,3 +1163,351 @@ def scalar_and_broadcast_gradients(L: Any) -> list:
     ex.forward(is_train=True)
     ex.backward()
     return [L.np(ex.outputs[0]), grads(L, ex)]
+
+
+@program
+def ssd_heads(L: Any) -> list:
+    S = L.sym
+    x = S.Variable("data")
+    x = S.Activation(S.Convolution(x, name="c1", num_filter=8, kernel=(3, 3), pad=(1, 1)), act_type="relu")
+    small = S.Activation(
+        S.Convolution(x, name="c2", num_filter=8, kernel=(3, 3), stride=(2, 2), pad=(1, 1)), act_type="relu"
+    )
+    classes, places, anchors = [], [], []
+    for i, (layer, sizes) in enumerate(((x, (0.2, 0.3)), (small, (0.5, 0.7)))):
+        c = S.Convolution(layer, name=f"cls{i}", num_filter=9, kernel=(3, 3), pad=(1, 1))
+        b = S.Convolution(layer, name=f"loc{i}", num_filter=12, kernel=(3, 3), pad=(1, 1))
+        classes.append(S.Flatten(S.transpose(c, axes=(0, 2, 3, 1))))
+        places.append(S.Flatten(S.transpose(b, axes=(0, 2, 3, 1))))
+        anchors.append(S.contrib.MultiBoxPrior(layer, sizes=sizes, ratios=(1, 2), clip=True, name=f"anchors{i}"))
+    cls = S.transpose(S.Reshape(S.Concat(*classes, dim=1), shape=(0, -1, 3)), axes=(0, 2, 1), name="cls_preds")
+    loc, anchor = S.Concat(*places, dim=1, name="loc_preds"), S.Concat(*anchors, dim=1, name="anchors")
+    target = S.contrib.MultiBoxTarget(
+        anchor,
+        S.Variable("label"),
+        cls,
+        overlap_threshold=0.5,
+        ignore_label=-1,
+        negative_mining_ratio=3,
+        negative_mining_thresh=0.5,
+    )
+    cls_loss = S.SoftmaxOutput(
+        cls, target[2], ignore_label=-1, use_ignore=True, multi_output=True, normalization="valid", name="cls_prob"
+    )
+    loc_loss = S.MakeLoss(
+        S.smooth_l1(target[1] * (loc - target[0]), scalar=1.0), grad_scale=1.0, normalization="valid", name="loc_loss"
+    )
+    det = S.contrib.MultiBoxDetection(S.BlockGrad(cls_loss), S.BlockGrad(loc), anchor, nms_threshold=0.5, name="det")
+    net = S.Group([cls_loss, loc_loss, S.BlockGrad(target[2]), S.BlockGrad(det)])
+    ex = net.simple_bind(L.ctx, data=(2, 3, 8, 8), label=(2, 2, 5), grad_req="write")
+    init(L, ex, skip=("label",), scale=0.3)
+    ex.arg_dict["label"][:] = L.array(
+        onp.array(
+            [[[0, 0.1, 0.1, 0.4, 0.5], [1, 0.5, 0.5, 0.9, 0.9]], [[1, 0.2, 0.3, 0.7, 0.8], [-1, -1, -1, -1, -1]]], "f4"
+        )
+    )
+    outs = [L.np(y) for y in ex.forward(is_train=True)]
+    ex.backward()
+    g = grads(L, ex)
+    g.pop("label")
+    return [outs, g, net.list_outputs(), net.get_internals().list_outputs()[-4:]]
+
+
+@program
+def tied_autoencoder(L: Any) -> list:
+    S = L.sym
+    x, w = S.Variable("data"), S.Variable("w")
+    h = S.Activation(S.FullyConnected(x, weight=w, num_hidden=4, no_bias=True, name="enc"), act_type="tanh")
+    y = S.FullyConnected(h, weight=S.transpose(w), num_hidden=6, name="dec")
+    net = S.LinearRegressionOutput(y, S.Variable("label"), name="out")
+    ex = net.simple_bind(L.ctx, data=(5, 6), label=(5, 6), grad_req={"w": "write", "dec_bias": "write"})
+    init(L, ex)
+    ex.arg_dict["label"][:] = ex.arg_dict["data"]
+    out = []
+    for _ in range(4):
+        ex.forward(is_train=True)
+        ex.backward()
+        for n in ("w", "dec_bias"):
+            ex.arg_dict[n][:] = ex.arg_dict[n] - 0.5 * ex.grad_dict[n]
+        out.append(L.np(ex.outputs[0]))
+    return [out, L.np(ex.arg_dict["w"]), [n for n, g in ex.grad_dict.items() if g is not None]]
+
+
+@program
+def bucketing_lstm_with_shared_arrays(L: Any) -> list:
+    S = L.sym
+
+    def unrolled(length: int) -> Any:
+        embed = S.Embedding(S.Variable("data"), input_dim=7, output_dim=3, name="embed")
+        steps = S.SliceChannel(embed, num_outputs=length, axis=1, squeeze_axis=True)
+        h, c = S.Variable("h0"), S.Variable("c0")
+        named = {n: S.Variable(n) for n in ("iw", "ib", "hw", "hb")}
+        hidden = []
+        for t in range(length):
+            i2h = S.FullyConnected(steps[t], weight=named["iw"], bias=named["ib"], num_hidden=16, name=f"t{t}_i2h")
+            h2h = S.FullyConnected(h, weight=named["hw"], bias=named["hb"], num_hidden=16, name=f"t{t}_h2h")
+            gates = S.SliceChannel(i2h + h2h, num_outputs=4, name=f"t{t}_gates")
+            i, f, o = (S.Activation(gates[k], act_type="sigmoid") for k in (0, 2, 3))
+            c = f * c + i * S.Activation(gates[1], act_type="tanh")
+            h = o * S.Activation(c, act_type="tanh")
+            hidden.append(h)
+        flat = S.Reshape(S.Concat(*[S.expand_dims(x, axis=1) for x in hidden], dim=1), shape=(-1, 4))
+        pred = S.FullyConnected(flat, num_hidden=7, name="pred")
+        return S.SoftmaxOutput(
+            pred, S.Reshape(S.Variable("softmax_label"), shape=(-1,)), name="softmax", use_ignore=True, ignore_label=0
+        )
+
+    big = unrolled(5).simple_bind(L.ctx, data=(2, 5), softmax_label=(2, 5), h0=(2, 4), c0=(2, 4))
+    init(L, big, skip=("data", "softmax_label"), scale=0.5)
+    params = {n: a for n, a in big.arg_dict.items() if n not in ("data", "softmax_label")}
+    slopes = {n: big.grad_dict[n] for n in params}
+    out = []
+    for length in (5, 3, 2, 5):
+        net = unrolled(length)
+        words = R(length).integers(0, 7, (2, length)).astype("f4")
+        extra = {"data": L.array(words), "softmax_label": L.array(onp.roll(words, 1, axis=1))}
+        ex = net.bind(
+            L.ctx, args={**params, **extra}, args_grad=slopes, grad_req=dict.fromkeys(params, "write"), aux_states={}
+        )
+        ex.forward(is_train=True)
+        ex.backward()
+        for n, a in params.items():
+            if n not in ("h0", "c0"):
+                a[:] = a - 0.2 * slopes[n]
+        out.append(L.np(ex.outputs[0]))
+    return [out, {n: L.np(a) for n, a in params.items()}]
+
+
+@program
+def features_from_internals(L: Any) -> list:
+    S = L.sym
+    x = S.Variable("data")
+    for i in range(3):
+        x = S.Convolution(x, kernel=(3, 3), pad=(1, 1), num_filter=4, name=f"conv{i}")
+        x = S.Activation(S.BatchNorm(x, name=f"bn{i}", fix_gamma=False), act_type="relu", name=f"relu{i}")
+        x = S.Pooling(x, kernel=(2, 2), stride=(2, 2), pool_type="max", name=f"pool{i}")
+    net = S.SoftmaxOutput(S.FullyConnected(S.Flatten(x, name="flatten"), num_hidden=3, name="fc"), name="softmax")
+    inside = net.get_internals()
+    picked = S.Group([inside[n] for n in ("relu0_output", "pool1_output", "flatten_output", "fc_output")])
+    ex = picked.simple_bind(L.ctx, grad_req="null", data=(2, 3, 16, 16))
+    init(L, ex, scale=0.4)
+    outs = [L.np(y) for y in ex.forward(is_train=False, data=L.array(R(3).normal(size=(2, 3, 16, 16)).astype("f4")))]
+    return [
+        outs,
+        picked.list_arguments(),
+        picked.list_auxiliary_states(),
+        inside.list_outputs(),
+        [s.name for s in picked],
+        len(inside.list_outputs()),
+        inside["fc_output"].get_children().list_outputs(),
+    ]
+
+
+@program
+def fixed_parameters_and_momentum(L: Any) -> list:
+    S = L.sym
+    body = S.Activation(S.FullyConnected(S.Variable("data"), num_hidden=5, name="fixed1"), act_type="relu")
+    head = S.FullyConnected(body, num_hidden=3, name="new")
+    net = S.SoftmaxOutput(head, name="softmax")
+    requests = {n: "null" if n.startswith(("fixed", "data", "softmax")) else "write" for n in net.list_arguments()}
+    ex = net.simple_bind(L.ctx, grad_req=requests, data=(6, 4), softmax_label=(6,))
+    init(L, ex, scale=0.5)
+    x, y = R(1).normal(size=(6, 4)).astype("f4"), R(2).integers(0, 3, 6).astype("f4")
+    speed = {n: onp.zeros(a.shape, "f4") for n, a in ex.arg_dict.items() if requests[n] == "write"}
+    before = L.np(ex.arg_dict["fixed1_weight"])
+    losses = []
+    for _ in range(5):
+        p = L.np(ex.forward(is_train=True, data=L.array(x), softmax_label=L.array(y))[0])
+        losses.append(-onp.log(p[onp.arange(6), y.astype(int)]).mean())
+        ex.backward()
+        for n, v in speed.items():
+            v *= 0.9
+            v -= 0.1 * L.np(ex.grad_dict[n])
+            ex.arg_dict[n][:] = ex.arg_dict[n] + L.array(v)
+    return [onp.array(losses), (before == L.np(ex.arg_dict["fixed1_weight"])).all(), speed]
+
+
+@program
+def siamese_contrastive(L: Any) -> list:
+    S = L.sym
+    w, b = S.Variable("shared_weight"), S.Variable("shared_bias")
+    tower = lambda n: S.Activation(S.FullyConnected(S.Variable(n), weight=w, bias=b, num_hidden=4), act_type="tanh")
+    left, right, same = tower("left"), tower("right"), S.Variable("same")
+    d2 = S.sum(S.square(left - right), axis=1)
+    far = S.maximum(1.0 - S.sqrt(d2 + 1e-6), 0)
+    net = S.MakeLoss(S.mean(same * d2 + (1 - same) * S.square(far)), name="loss")
+    ex = net.simple_bind(L.ctx, left=(5, 3), right=(5, 3), same=(5,))
+    init(L, ex, scale=0.7)
+    ex.arg_dict["same"][:] = L.array(onp.array([1, 0, 1, 0, 1], "f4"))
+    y = L.np(ex.forward(is_train=True)[0])
+    ex.backward()
+    return [y, grads(L, ex), net.list_arguments()]
+
+
+@program
+def highway_and_maxout(L: Any) -> list:
+    S = L.sym
+    x = S.Variable("data")
+    for i in range(3):
+        t = S.Activation(S.FullyConnected(x, num_hidden=6, name=f"t{i}"), act_type="sigmoid")
+        h = S.LeakyReLU(S.FullyConnected(x, num_hidden=6, name=f"h{i}"), act_type="leaky", slope=0.2)
+        x = t * h + (1 - t) * x
+    x = S.max(S.Reshape(x, shape=(0, 3, 2)), axis=2)
+    net = S.LogisticRegressionOutput(x, name="out")
+    ex = net.simple_bind(L.ctx, data=(4, 6), out_label=(4, 3))
+    init(L, ex, scale=0.6)
+    y = L.np(ex.forward(is_train=True)[0])
+    ex.backward()
+    return [y, grads(L, ex)]
+
+
+@program
+def variational_autoencoder(L: Any) -> list:
+    S = L.sym
+    x, noise = S.Variable("data"), S.Variable("noise")
+    h = S.Activation(S.FullyConnected(x, num_hidden=8, name="e1"), act_type="softrelu")
+    mu, logvar = S.FullyConnected(h, num_hidden=2, name="mu"), S.FullyConnected(h, num_hidden=2, name="logvar")
+    z = mu + S.broadcast_mul(S.exp(0.5 * logvar), noise)
+    y = S.sigmoid(
+        S.FullyConnected(
+            S.Activation(S.FullyConnected(z, num_hidden=8, name="d1"), act_type="tanh"), num_hidden=5, name="d2"
+        )
+    )
+    kl = -0.5 * S.sum(1 + logvar - S.pow(mu, 2) - S.exp(logvar), axis=1)
+    rec = -S.sum(x * S.log(y + 1e-8) + (1 - x) * S.log(1 - y + 1e-8), axis=1)
+    net = S.Group([S.MakeLoss(S.mean(kl + rec), name="loss"), S.BlockGrad(y, name="decoded")])
+    ex = net.simple_bind(L.ctx, data=(4, 5), noise=(4, 2))
+    init(L, ex, scale=0.5)
+    ex.arg_dict["data"][:] = L.array(R(5).random((4, 5)).astype("f4"))
+    outs = [L.np(y) for y in ex.forward(is_train=True)]
+    ex.backward()
+    return [outs, grads(L, ex), net.list_outputs()]
+
+
+@program
+def policy_gradient_with_out_grads(L: Any) -> list:
+    S = L.sym
+    h = S.Activation(S.FullyConnected(S.Variable("data"), num_hidden=6, name="fc1"), act_type="relu")
+    policy = S.SoftmaxActivation(S.FullyConnected(h, num_hidden=3, name="policy"), name="prob")
+    value = S.FullyConnected(h, num_hidden=1, name="value")
+    net = S.Group([S.log(policy), value])
+    ex = net.simple_bind(L.ctx, data=(4, 5))
+    init(L, ex, scale=0.5)
+    log, v = (L.np(y) for y in ex.forward(is_train=True))
+    chosen = onp.zeros((4, 3), "f4")
+    chosen[onp.arange(4), [0, 2, 1, 1]] = -1
+    reward = onp.array([[1], [0], [2], [-1]], "f4")
+    ex.backward([L.array(chosen * (reward - v)), L.array(v - reward)])
+    return [log, v, grads(L, ex)]
+
+
+@program
+def dense_blocks_and_global_pooling(L: Any) -> list:
+    S = L.sym
+    x = S.Convolution(S.Variable("data"), kernel=(3, 3), pad=(1, 1), num_filter=4, no_bias=True, name="stem")
+    for i in range(3):
+        y = S.Activation(S.BatchNorm(x, fix_gamma=True, eps=2e-5, momentum=0.9, name=f"bn{i}"), act_type="relu")
+        y = S.Convolution(y, kernel=(3, 3), pad=(1, 1), num_filter=2, no_bias=True, name=f"conv{i}")
+        x = S.Concat(x, S.Dropout(y, p=0.0), dim=1, name=f"concat{i}")
+    x = S.Pooling(x, global_pool=True, kernel=(7, 7), pool_type="avg")
+    net = S.SoftmaxOutput(
+        S.FullyConnected(S.Flatten(x), num_hidden=3, name="fc"), name="softmax", grad_scale=0.5, normalization="batch"
+    )
+    ex = net.simple_bind(L.ctx, data=(2, 3, 8, 8))
+    init(L, ex, skip=("softmax_label",), scale=0.5)
+    out = []
+    for _ in range(3):
+        out.append(L.np(ex.forward(is_train=True)[0]))
+        ex.backward()
+    out.append(L.np(ex.forward(is_train=False)[0]))
+    return [
+        out,
+        {n: g for n, g in grads(L, ex).items() if not n.endswith(("gamma", "label"))},
+        {n: L.np(a) for n, a in ex.aux_dict.items()},
+    ]
+
+
+@program
+def grouped_and_dilated_convolutions(L: Any) -> list:
+    S = L.sym
+    x = S.Convolution(S.Variable("data"), num_filter=6, kernel=(3, 3), dilate=(2, 2), pad=(2, 2), num_group=3, name="a")
+    x = S.Deconvolution(x, num_filter=4, kernel=(4, 4), stride=(2, 2), pad=(1, 1), num_group=2, no_bias=False, name="b")
+    x = S.LRN(x, nsize=3, alpha=1e-2)
+    x = S.UpSampling(x, scale=2, sample_type="nearest", num_args=1)
+    x = S.Pooling(
+        x, kernel=(3, 3), stride=(2, 2), pool_type="avg", pooling_convention="full", count_include_pad=False, pad=(1, 1)
+    )
+    net = S.mean(S.square(x), name="y")
+    ex = net.simple_bind(L.ctx, data=(2, 3, 7, 7))
+    init(L, ex, scale=0.5)
+    y = L.np(ex.forward(is_train=True)[0])
+    ex.backward(L.array(onp.ones(y.shape, "f4")))
+    return [y, grads(L, ex), net.infer_shape(data=(1, 3, 9, 9))[0]]
+
+
+@program
+def attention_with_masks(L: Any) -> list:
+    S = L.sym
+    q, k, n = S.Variable("q"), S.Variable("k"), S.Variable("lengths")
+    keys = S.FullyConnected(k, num_hidden=4, flatten=False, name="keys")
+    scores = S.batch_dot(q, keys, transpose_b=True) / 2
+    swapped = S.SequenceMask(
+        S.transpose(scores, axes=(2, 0, 1)), sequence_length=n, use_sequence_length=True, value=-1e9
+    )
+    weights = S.softmax(S.transpose(swapped, axes=(1, 2, 0)), axis=-1)
+    y = S.LayerNorm(S.batch_dot(weights, keys), name="ln")
+    net = S.Group([S.SequenceLast(S.SwapAxis(y, dim1=0, dim2=1)), S.BlockGrad(weights)])
+    ex = net.simple_bind(L.ctx, q=(2, 3, 4), k=(2, 5, 6), lengths=(2,))
+    init(L, ex, scale=0.8)
+    ex.arg_dict["lengths"][:] = L.array(onp.array([5, 2], "f4"))
+    outs = [L.np(y) for y in ex.forward(is_train=True)]
+    ex.backward([L.array(onp.ones(outs[0].shape, "f4")), L.array(onp.ones(outs[1].shape, "f4"))])
+    g = grads(L, ex)
+    g.pop("lengths")
+    return [outs, g]
+
+
+@program
+def forward_in_turns_with_two_executors(L: Any) -> list:
+    """A GAN's way: one network's gradient of its data flows into the other."""
+    S = L.sym
+    gen = S.Activation(S.FullyConnected(S.Variable("z"), num_hidden=4, name="g"), act_type="tanh")
+    dis = S.LogisticRegressionOutput(S.FullyConnected(S.Variable("data"), num_hidden=1, name="d"), S.Variable("label"))
+    g = gen.simple_bind(L.ctx, z=(3, 2), grad_req="write")
+    d = dis.simple_bind(L.ctx, data=(3, 4), label=(3, 1), grad_req="add")
+    init(L, g, scale=0.7)
+    init(L, d, seed=1, scale=0.7)
+    out = []
+    for step in range(3):
+        fake = g.forward(is_train=True, z=L.array(R(step).normal(size=(3, 2)).astype("f4")))[0]
+        for a in d.grad_arrays:
+            a[:] = 0
+        for data, label in ((fake, 0.0), (L.array(R(9).normal(size=(3, 4)).astype("f4")), 1.0)):
+            d.forward(is_train=True, data=data, label=L.array(onp.full((3, 1), label, "f4")))
+            d.backward()
+        for n in ("d_weight", "d_bias"):
+            d.arg_dict[n][:] = d.arg_dict[n] - 0.1 * d.grad_dict[n]
+        d.grad_dict["data"][:] = 0
+        d.forward(is_train=True, data=fake, label=L.array(onp.ones((3, 1), "f4")))
+        d.backward()
+        g.backward([d.grad_dict["data"]])
+        for n in ("g_weight", "g_bias"):
+            g.arg_dict[n][:] = g.arg_dict[n] - 0.1 * g.grad_dict[n]
+        out += [L.np(fake), L.np(d.outputs[0]), grads(L, g)]
+    return [out, grads(L, d)]
+
+
+@program
+def ranking_and_top_results(L: Any) -> list:
+    S = L.sym
+    x = S.Variable("x")
+    both = S.topk(x, k=2, ret_typ="both", axis=1)
+    net = S.Group([both[0], both[1], S.sort(x, is_ascend=False), S.argsort(x, axis=0), S.argmax(x, axis=1),
+                   S.pick(x, S.argmin(x, axis=1)), S.one_hot(S.argmax(x, axis=1), depth=4, on_value=2.0),
+                   S.gather_nd(x, S.Variable("at")), S.take(x, S.Variable("rows"), mode="wrap"),
+                   S.where(S.broadcast_greater(x, S.mean(x, axis=1, keepdims=True)), x, S.zeros_like(x))])  # fmt: skip
+    ex = net.simple_bind(L.ctx, grad_req="null", x=(3, 4), at=(2, 2), rows=(5,))
+    ex.arg_dict["x"][:] = L.array(R(0).permutation(12).reshape(3, 4).astype("f4"))
+    ex.arg_dict["at"][:] = L.array(onp.array([[0, 2], [1, 3]], "f4"))
+    ex.arg_dict["rows"][:] = L.array(onp.array([0, 2, 4, -1, 1], "f4"))
+    return [[L.np(y) for y in ex.forward()], net.infer_shape(x=(3, 4), at=(2, 2), rows=(5,))[1], len(net)]
