@@ -69,6 +69,13 @@ def halves_into_integers(np, b, c):
     return c * 1
 
 
+@case(onp.array([[1, 3], [2, -4]], "i1"), onp.array([5, 0]))
+def integers_beside_a_half(np, a, b):
+    larger = a >= np.float16(2)
+    b[b < 1] = True
+    return larger, np.where(a < np.float16(2.5), a, 0) + 1
+
+
 # ------------------------------------------------------------------ what is not chosen passes no other dtype
 @case(WIDE, MASK)
 def a_float_copied_where_a_mask_is_true(np, c, m):

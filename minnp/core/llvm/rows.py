@@ -12,7 +12,7 @@ from typing import Any
 import numpy as onp
 
 from . import functions as f
-from .code import BOOL, FLOAT64, KINDS, Code, Lane, known
+from .code import BOOL, FLOAT64, Code, Lane, known
 
 Emit = Callable[..., Lane]
 
@@ -220,7 +220,7 @@ def elementwise(name: str, args: Sequence[Any], params: dict, out: onp.dtype, sm
         return None
     common = onp.result_type(*args)
     signs = {k.kind for k in (onp.dtype(type(a)) if is_number(a) else a for a in args)}
-    if signs == {"i", "u"} or common.kind not in KINDS:
+    if signs == {"i", "u"} or not known(common):
         return None  # NumPy compares a signed with an unsigned integer by value
     return computing(emit, common)
 
