@@ -272,6 +272,112 @@ def test_gradients_of_programs_to_order_two(name):
     numpy.testing.assert_allclose(second(x), difference, rtol=1e-5, atol=1e-6)
 
 
+def solved(a, x):  # read in deeper loops than it is written in
+    for i in range(len(x)):
+        s = x[i]
+        for k in range(i):
+            s -= a[i, k] * x[k] * x[k]
+        x[i] = s / a[i, i]
+    return x
+
+
+def written_between(a, x):  # what is read, and used when the array is another
+    s = 1.0
+    for i in range(3):
+        t = x[i] * x[3]
+        for k in range(4):
+            u = x[k]
+            for m in range(3):
+                s += u * t * np.sin(a[m, k] * x[m])
+            x[i] = s * 0.1 + u
+        x[3] = t * u
+    return x * s
+
+
+def changed_conditions(a, x):  # copies of what conditions and bounds were
+    s, more, n = 1.0, True, 4
+    for i in range(4):
+        go, count = more, n
+        if go:
+            more = i < 2
+            s += x[i] * s
+        for k in range(count):
+            n = 4 - k
+            s *= 1 + a[i, k] * 0.1
+            x[k] += 0.1 * s * x[n - 1]
+        if more:
+            more = go and i != 1
+            x[i] *= s
+        s = np.tanh(s)
+    return x
+
+
+def largest_so_far(a, x):
+    c = 0.0
+    for k in range(3):
+        i, best = k, x[k]
+        while i < 4:
+            for m in range(2):
+                if x[i] > best:
+                    best = x[i]
+                c += best * x[m] * a[i, m]
+            i += 1
+        x[k] = best * a[k, k]
+    return x * c
+
+
+def sums_of_turns(a, x):  # sums that are factors behind their loops, and in others
+    t = 0.0
+    for i in range(4):
+        s = x[i]
+        for k in range(4):
+            s += a[i, k] * x[k]
+        t += s * s
+        while s > 1:
+            s *= 0.5
+            t += s * x[i]
+        for k in range(i):
+            x[k] = np.sin(s * t) + x[k] * 0.3
+        t = np.tanh(t)
+    return x * t
+
+
+@pytest.mark.parametrize("f", [solved, written_between, changed_conditions, largest_so_far, sums_of_turns])
+def test_the_way_back_has_what_was_changed_since(f):
+    rng = numpy.random.default_rng(3)
+    a, x = np.array(rng.uniform(0.5, 1.5, (4, 4))), np.array(rng.uniform(0.2, 1.0, 4))
+    p, q = rng.normal(size=(4, 4)), rng.normal(size=4)
+
+    def loss(f):
+        return lambda a, x: np.sum(np.sin(f(a, x.copy())) * q)
+
+    def along(f):
+        return lambda a, x: sum(np.sum(g * d) for g, d in zip(minnp.grad(f, (0, 1))(a, x), (p, q)))
+
+    eager, compiled = loss(f), loss(jit(f))
+    expected = minnp.grad(eager, (0, 1))(a, x)
+    for found in (minnp.grad(compiled, (0, 1))(a, x), jit(minnp.grad(eager, (0, 1)))(a, x)):
+        for g, want in zip(found, expected, strict=True):
+            numpy.testing.assert_allclose(g, want, rtol=1e-9, atol=1e-9)
+    step = 1e-5
+    slope = along(eager)
+    difference = (slope(a + step * p, x + step * q) - slope(a - step * p, x - step * q)) / (2 * step)
+    curvature = sum(np.sum(g * d) for g, d in zip(minnp.grad(along(compiled), (0, 1))(a, x), (p, q)))
+    numpy.testing.assert_allclose(curvature, difference, rtol=1e-5)
+
+
+def test_the_number_of_turns_may_be_a_remainder():
+    def f(b, w, t):
+        for i in range(t % 5):
+            b[0] += w[i % 6]
+        return b[0]
+
+    b, w = np.ones(2), np.arange(6.0)
+    for t in (3, 123):
+        found = jit(minnp.grad(lambda w, t=t: f(b * 1.0, w * 1.0, t)))(w)
+        numpy.testing.assert_array_equal(found, [1, 1, 1, 0, 0, 0])
+
+
 @pytest.mark.parametrize("seed", range(0, 2000, 400))
 def test_gradients_of_random_programs(seed):
     assert not loop_fuzzer.differs_in_gradient(seed)

@@ -194,6 +194,8 @@ class Nest:
             elif kind is For:
                 if s.step != 1 or isinstance(s.step, E):
                     raise Apart
+                if any(x.op in ("wrap", "mod") for e in (s.start, s.stop) for x in walk(e)):  # no place inside
+                    raise Apart
                 start, stop = (self.invariant(self.expression(e, bound)) for e in (s.start, s.stop))
                 self.forget([s])
                 self.ends[s.var] = start, self.early(E("sub", (stop, const(1)), INT))

@@ -2,10 +2,12 @@
 that of reverse mode runs the program forwards and then backwards.
 
 Forwards, what the way back needs of a variable (places, factors, which branch, how many turns) goes to a tape of
-numbers before the variable is bound anew; backwards every statement runs in its adjoint form, the last first, and takes
-it from there. Elements of arrays that are never written are read again instead. Arrays themselves are not kept: what is
-written to one costs one number of tape if a factor was read from it, and nothing else. (Store-all with restoring:
-Griewank and Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 3 and 4.) The result has a derivative by the same
+numbers before the variable is bound anew, or before the loop that binds it, if nothing in the loop needs it; backwards
+every statement runs in its adjoint form, the last first, and takes it from there. Elements of arrays that are never
+written are read again instead, and so are those of arrays that are read in deeper loops than they are written in: the
+tape has what each store overwrote, and the way back undoes the stores. Other arrays are not kept: what is written to
+one costs one number of tape if a factor was read from it, and nothing else. (Store-all with restoring: Griewank and
+Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 3 and 4.) The result has a derivative by the same
 rules.
 """
 
@@ -262,12 +264,17 @@ class _Adjoint(_Derivative):
     def __init__(self, program: Program, wanted: set[str]) -> None:
         self.labels: dict[str, str] = {}
         self.names: dict[Any, str] = {}
+        self.old: dict[int, str] = {}  # a store that is undone -> the variable that has what was there
+        self.reloaded: dict[str, E] = {}  # variables that are read again from an array whose stores are undone
         super().__init__(program, wanted, "adjoint")
         self.find_definitions()
-        self.needed: set[str] = set()
+        self.needed: set[str] = set()  # variables that the way back reads
+        self.read: set[str] = set()  # those that it reads here
+        self.read_in: dict[int, set[str]] = {}  # a loop -> those that its own way back reads
+        self.covered: set[str] = set()  # variables that a loop around this keeps
 
     def prepared(self) -> list:
-        body = self.structured(super().prepared())
+        body = propagated(self.structured(super().prepared()), kept=True)  # places are numbers of turns, then
         return combined(body, read_times(body))
 
     # -------------------------------------------------------------- no jumps
@@ -371,7 +378,7 @@ class _Adjoint(_Derivative):
                 found[s.name] = s.value
             elif type(s) is For:
                 loops.add(s.var)
-        fixed = {i.name for i in self.source.inputs} | {n for n in loops if n not in count}
+        fixed = self.fixed = {n for n in {i.name for i in self.source.inputs} | loops if n not in count}
         self.again: dict[str, E] = {}
         own = self.bound_in_loops()
         moved = True
@@ -431,6 +438,7 @@ class _Adjoint(_Derivative):
                 r = self.resolved(self.again[name])
                 return r if r.kind == e.kind else E("copy", (r,), e.kind, e.low, e.high)
             self.needed.add(name)
+            self.read.add(name)
             return e
         if not any(isinstance(a, E) for a in e.args):
             return e
@@ -440,11 +448,9 @@ class _Adjoint(_Derivative):
     # -------------------------------------------------------------- the program
     def made(self) -> Program:
         source, out = self.source, self.out
-        size = -1
-        while size != len(self.needed):  # what the way back reads may itself have to be taken from the tape
-            size = len(self.needed)
-            self.made_bars: dict[str, Kind] = {}
-            back = self.backwards(self.body)
+        self.find_needed()
+        if self.undo_stores():
+            self.find_needed()
         out.inputs = list(source.inputs)  # what it writes to are copies of its own
         out.scratch = {i.name for i in source.inputs if i.written}
         seeds: list = []
@@ -487,6 +493,79 @@ class _Adjoint(_Derivative):
         out.inputs = [i._replace(written=copied(i)) for i in out.inputs if kept(i)]
         return out
 
+    def find_needed(self) -> None:
+        """What the way back reads, which may itself have to be taken from the tape."""
+        size = -1
+        while size != len(self.needed) + len(self.read_in):
+            size = len(self.needed) + len(self.read_in)
+            self.made_bars: dict[str, Kind] = {}
+            self.backwards(self.body)
+
+    def undo_stores(self) -> bool:
+        """Finds arrays that are read in deeper loops than they are written in. Their stores are undone on the way back,
+        from what the tape keeps of each, so that it meets every array as the way forward did; and what was read is read
+        again, not kept. Whether there are some."""
+        stores, allocs = self.depths(Store), self.depths(Alloc)
+        inputs = {i.name for i in self.source.inputs}
+        found = dict(pair for body, _ in nested(self.body) for pair in self.read_again(body))
+        reads: dict[str, int] = {}
+        for body, depth in nested(self.body):
+            for s in body:
+                if type(s) is Assign and s.name in found:
+                    reads[s.value.args[0]] = max(depth, reads.get(s.value.args[0], 0))
+        chosen = {a for a, depth in reads.items() if depth > max(stores.get(a, [-1]))}
+        chosen = {a for a in chosen if inexact(self.array(a).kind) and (a in inputs or allocs.get(a) == [0])}
+        if not chosen:
+            return False
+        self.reloaded = {name: e for name, e in found.items() if e.args[0] in chosen}
+        self.body = self.keeping_old(self.body, chosen)
+        self.find_definitions()
+        self.needed, self.read_in, self.names = set(), {}, {}  # of statements that are no more
+        return True
+
+    def depths(self, kind: type) -> dict[str, list[int]]:
+        """Of each array, in how many loops its statements of this type are."""
+        found: dict[str, list[int]] = {}
+        for body, depth in nested(self.body):
+            for s in body:
+                if type(s) is kind:
+                    found.setdefault(s[0], []).append(depth)
+        return found
+
+    def read_again(self, body: list) -> Iterator[tuple[str, E]]:
+        """The variables that statements read from an array and keep, if it is as it was then behind them all, and so is
+        the place: (variable, what it reads)."""
+        changed: set[str] = set()  # arrays that later statements write
+        for s in reversed(body):
+            read = type(s) is Assign and s.value.op == "load" and s.name in self.local and self.saved(s.name)
+            if read and s.value.args[0] not in changed and all(self.remains(i) for i in s.value.args[1:]):
+                yield s.name, s.value
+            changed |= {x[0] for x in statements([s]) if type(x) in (Store, Alloc)}
+
+    def remains(self, e: E) -> bool:
+        """Whether an expression of a place has only variables that do not change in the statements that read them."""
+        if e.op == "var":
+            name = e.args[0]
+            return name in self.fixed or name in self.local or (name in self.again and self.remains(self.again[name]))
+        if e.op == "dim":
+            return any(i.name == e.args[0] for i in self.source.inputs)
+        return e.op != "load" and all(self.remains(a) for a in e.args if isinstance(a, E))
+
+    def keeping_old(self, body: list, arrays: set[str]) -> list:
+        """Statements, with what is at the place of each store to these arrays in a variable before."""
+        out: list = []
+        for s in body:
+            if type(s) is Store and s.array in arrays:
+                kind = self.array(s.array).kind
+                s = Store(*s)
+                self.old[id(s)] = old = self.fresh("old", kind)
+                out.append(Assign(old, E("load", (s.array, *s.index), kind)))
+            elif parts(s):
+                names = ("then", "orelse") if type(s) is If else ("test", "body") if type(s) is While else ("body",)
+                s = s._replace(**{name: self.keeping_old(getattr(s, name), arrays) for name in names})
+            out.append(s)
+        return out
+
     def bar(self, name: str) -> str:
         """The cotangent of a variable or an array."""
         if name in self.out.arrays:
@@ -517,10 +596,10 @@ class _Adjoint(_Derivative):
         for k, s in enumerate(body):
             if parts(s):  # a loop or a branch, which puts its own numbers on the tape
                 checked = 0
-            if type(s) is Assign and self.saved(s.name) and s.name not in self.local:
+            if type(s) is Assign and self.pushed(s.name):
                 if not checked:
                     straight = itertools.takewhile(lambda s: not parts(s), body[k:])
-                    checked = sum(type(s) is Assign and self.saved(s.name) for s in straight)
+                    checked = sum(type(s) is Assign and self.pushed(s.name) for s in straight)
                     out.append(self.room_for(const(checked)))
                 checked -= 1
                 out += self.keeping([s.name], lambda k: self.here())
@@ -528,22 +607,42 @@ class _Adjoint(_Derivative):
                 out.append(s)
             elif type(s) is If:
                 out.append(If(s.condition, self.forwards(s.then), self.forwards(s.orelse)))
-            elif type(s) is For:
-                out += self.loop_forwards(s)
-            elif type(s) is While:
-                count_ = self.counter(s)
-                one = E("add", (self.var(count_), const(1)), INT)
-                inner = [*self.forwards(s.body), Assign(count_, one)]
-                save = [Assign(count_, const(0))]
-                out += [*self.forwards(save), While(self.forwards(s.test), s.condition, inner)]
+            elif type(s) in (For, While):
+                names = self.cover(s)
+                out += self.all_kept(names)
+                out += self.loop_forwards(s) if type(s) is For else self.while_forwards(s)
+                self.covered.difference_update(names)
             else:
                 out.append(s)
-        names = self.kept(body)
-        if names:
-            out.append(self.room_for(const(len(names))))
-            out += self.keeping(names, lambda k: E("add", (self.here(), const(k)), INT, 0, 2**40))
-            out.append(self.moved(const(len(names))))
-        return out
+        return [*out, *self.all_kept(self.kept(body))]
+
+    def while_forwards(self, s: While) -> list:
+        count = self.counter(s)
+        inner = [*self.forwards(s.body), Assign(count, E("add", (self.var(count), const(1)), INT))]
+        return [*self.forwards([Assign(count, const(0))]), While(self.forwards(s.test), s.condition, inner)]
+
+    def cover(self, s: For | While) -> list[str]:
+        """The variables that a loop binds whose values its own way back does not read, as that of a sum: what they were
+        before the loop is kept, and nothing of its turns. They are covered from here on."""
+        read = self.read_in.get(id(s))
+        own = {x.name for x in statements([s]) if type(x) is Assign}
+        names = [] if read is None else sorted(n for n in own if self.pushed(n) and n not in read)
+        self.covered.update(names)
+        return names
+
+    def all_kept(self, names: list[str]) -> list:
+        """What puts these variables on the tape, and moves on."""
+        if not names:
+            return []
+        put = self.keeping(names, lambda k: E("add", (self.here(), const(k)), INT, 0, 2**40))
+        return [self.room_for(const(len(names))), *put, self.moved(const(len(names)))]
+
+    def all_taken(self, names: list[str]) -> list:
+        """What takes them from there."""
+        if not names:
+            return []
+        take = [self.taken(n, E("add", (self.here(), const(k)), INT, 0, 2**40)) for k, n in enumerate(names)]
+        return [self.moved(const(len(names)), "sub"), *take]
 
     def keeping(self, names: list[str], place: Callable[[int], E]) -> list:
         """What puts variables on the tape, the k-th at place(k)."""
@@ -551,13 +650,14 @@ class _Adjoint(_Derivative):
 
     def kept(self, body: list) -> list[str]:
         """The variables of a body that go to the tape at its end, all together."""
-        return [s.name for s in body if type(s) is Assign and s.name in self.local and self.saved(s.name)]
+        mine = [s.name for s in body if type(s) is Assign and s.name in self.local and self.saved(s.name)]
+        return [name for name in mine if name not in self.reloaded]
 
     def columns(self, s: For) -> list[str]:
         """Of a loop without loops that puts nothing else on the tape what `kept` says: each variable's values lie one
         after the other, so that vector instructions load and store them."""
         plain = s.step in (1, -1) and not any(map(parts, s.body))
-        if not plain or any(type(x) is Assign and self.saved(x.name) and x.name not in self.local for x in s.body):
+        if not plain or any(type(x) is Assign and self.pushed(x.name) for x in s.body):
             return []
         return self.kept(s.body)
 
@@ -591,26 +691,35 @@ class _Adjoint(_Derivative):
     def saved(self, name: str) -> bool:
         return name in self.needed and name not in self.again
 
+    def pushed(self, name: str) -> bool:
+        """Whether an assignment puts what the variable was on the tape."""
+        return self.saved(name) and name not in self.local and name not in self.covered
+
     # -------------------------------------------------------------- backwards
     def backwards(self, body: list, columns: bool = False) -> list:
         """The way back through statements; `columns`: what they kept is taken by the loop around them."""
-        out: list = []
-        names = [] if columns else self.kept(body)
-        if names:
-            out.append(self.moved(const(len(names)), "sub"))
-            out += [self.taken(name, E("add", (self.here(), const(k)), INT, 0, 2**40)) for k, name in enumerate(names)]
+        out = self.all_taken([] if columns else self.kept(body))
         for s in body:
+            if type(s) is Assign and s.name in self.reloaded and self.saved(s.name):
+                out.append(Assign(s.name, self.resolved(self.reloaded[s.name])))
             if type(s) is Assign and s.name in self.local and s.name in self.active:
                 out.append(Assign(self.bar(s.name), const(0.0, self.out.kinds[s.name])))
             if type(s) is Alloc and self.array(s.name).root in self.active:
                 dims = tuple([self.resolved(d) for d in s.dims])
                 out.append(Alloc(self.bar(s.name), dims, True))
         for s in reversed(body):
-            out += self.back(s)
+            out += self.back_of_loop(s) if type(s) in (For, While) else self.back(s)
         return out
 
+    def back_of_loop(self, s: For | While) -> list:
+        names, around, self.read = self.cover(s), self.read, set()
+        out = self.back(s)
+        self.covered.difference_update(names)
+        self.read_in[id(s)], self.read = self.read, around | self.read
+        return [*out, *self.all_taken(names)]
+
     def restore(self, name: str) -> list:
-        if not self.saved(name) or name in self.local:
+        if not self.pushed(name):
             return []
         return [self.moved(const(1), "sub"), self.taken(name, self.here())]
 
@@ -629,12 +738,17 @@ class _Adjoint(_Derivative):
                 self.flow(s.value, self.var(g), out, id(s), y)
             return out
         if type(s) is Store:
+            kind, old = self.array(s.array).kind, self.old.get(id(s))
+            out = []
+            if old is not None:
+                before = self.resolved(E("var", (old,), kind))
+                out.append(Store(s.array, tuple([self.resolved(i) for i in s.index]), before))
             if self.array(s.array).root not in self.active:
-                return []
-            bar, kind = self.bar(s.array), self.array(s.array).kind
+                return out
+            bar = self.bar(s.array)
             index = tuple([self.resolved(i) for i in s.index])
             g = self.fresh_once(("g", id(s)), kind)
-            out = [Assign(g, E("load", (bar, *index), kind))]
+            out.append(Assign(g, E("load", (bar, *index), kind)))
             if adds(s):  # the element's own cotangent stays
                 _, g_of = partial(s.value.op, kind, s.value.args, self.var(g), None)
                 n = self.fresh_once(("d", id(s)), kind)
@@ -721,6 +835,14 @@ class _Adjoint(_Derivative):
 LOW, HIGH = -(2**62), 2**62
 EXPENSIVE = {"exp", "log", "sin", "cos", "tan", "tanh", "pow", "sinh", "cosh", "log1p", "expm1", "arctan2", "hypot"}
 EXPENSIVE |= {"sqrt", "div", "arcsin", "arccos", "arctan", "cbrt", "log2", "log10", "exp2", "atan2"}
+
+
+def nested(body: list, depth: int = 0) -> Iterator[tuple[list, int]]:
+    """Every list of statements, and in how many loops it is."""
+    yield body, depth
+    for s in body:
+        for inner in parts(s):
+            yield from nested(inner, depth + (type(s) in (For, While)))
 
 
 def temporary(name: str) -> bool:

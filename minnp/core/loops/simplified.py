@@ -40,40 +40,43 @@ from .ir import (
 
 
 # ------------------------------------------------------------------ copies and zeros
-def propagated(body: list, known: dict[str, E] | None = None) -> list:
-    """The same with variables that are copies of others, or numbers, replaced where they are read; 0.0 + x is x."""
+def propagated(body: list, known: dict[str, E] | None = None, kept: bool = False) -> list:
+    """The same with variables that are copies of others, or numbers, replaced where they are read; 0.0 + x is x.
+
+    kept    of a program that is to be run backwards: conditions, bounds and lengths stay the variables that have what
+            these were when what is read there has changed, and 0.0 + x stays
+    """
     known = {} if known is None else known
     out: list = []
     for s in body:
         if type(s) is Assign:
-            value = replaced(s.value, known)
+            value = replaced(s.value, known, kept)
             forget(known, {s.name})
             plain = value.args[0] if value.op == "copy" else value
             if plain.op == "const" or (plain.op == "var" and plain.args[0] != s.name):
                 known[s.name] = plain
             out.append(Assign(s.name, value))
         elif type(s) is Store:
-            index = tuple([replaced(i, known) for i in s.index])
-            out.append(Store(s.array, index, replaced(s.value, known)))
+            index = tuple([replaced(i, known, kept) for i in s.index])
+            out.append(Store(s.array, index, replaced(s.value, known, kept)))
         elif type(s) is Alloc:
-            out.append(Alloc(s.name, tuple([replaced(d, known) for d in s.dims]), s.zero))
+            out.append(s if kept else Alloc(s.name, tuple([replaced(d, known) for d in s.dims]), s.zero))
         elif type(s) is Check:
-            operands = tuple([replaced(e, known) for e in s.operands])
-            out.append(Check(replaced(s.condition, known), s.error, operands, s.bounds))
+            operands = tuple([replaced(e, known, kept) for e in s.operands])
+            out.append(Check(replaced(s.condition, known, kept), s.error, operands, s.bounds))
         elif type(s) is If:
-            condition = replaced(s.condition, known)
-            out.append(If(condition, propagated(s.then, dict(known)), propagated(s.orelse, dict(known))))
+            condition = s.condition if kept else replaced(s.condition, known)
+            out.append(If(condition, propagated(s.then, dict(known), kept), propagated(s.orelse, dict(known), kept)))
             forget(known, bound([s]))
         elif type(s) is For:
-            start, stop = replaced(s.start, known), replaced(s.stop, known)
-            step = replaced(s.step, known) if isinstance(s.step, E) else s.step
+            start, stop, step = (replaced(e, known) if isinstance(e, E) and not kept else e for e in s[1:4])
             forget(known, bound([s]))
-            out.append(For(s.var, start, stop, step, propagated(s.body, dict(known)), s.exact))
+            out.append(For(s.var, start, stop, step, propagated(s.body, dict(known), kept), s.exact))
         elif type(s) is While:
             forget(known, bound([s]))
             inside = dict(known)
-            test = propagated(s.test, inside)
-            out.append(While(test, replaced(s.condition, inside), propagated(s.body, inside)))
+            test = propagated(s.test, inside, kept)
+            out.append(While(test, replaced(s.condition, inside, kept), propagated(s.body, inside, kept)))
         else:
             raise TypeError(s)
     return out
@@ -89,7 +92,7 @@ def bound(body: list) -> set[str]:
     return {s.name if type(s) is Assign else s.var for s in statements(body) if type(s) in (Assign, For)}
 
 
-def replaced(e: E, known: dict[str, E]) -> E:
+def replaced(e: E, known: dict[str, E], kept: bool = False) -> E:
     if e.op == "var":
         found = known.get(e.args[0])
         if found is None or found.kind.code != e.kind.code:
@@ -97,8 +100,8 @@ def replaced(e: E, known: dict[str, E]) -> E:
         return found if found.kind == e.kind else E("copy", (found,), e.kind, e.low, e.high)
     if not any(isinstance(a, E) for a in e.args):
         return e
-    args = tuple([replaced(a, known) if isinstance(a, E) else a for a in e.args])
-    if e.op == "add" and e.kind.letter == "f":
+    args = tuple([replaced(a, known, kept) if isinstance(a, E) else a for a in e.args])
+    if not kept and e.op == "add" and e.kind.letter == "f":
         for a, other in (args, args[::-1]):
             if a.op == "const" and a.args[0] == 0 and other.kind == e.kind:
                 return other
