@@ -233,3 +233,10 @@ def test_a_function_whose_captures_end_takes_any_number_of_shapes():
         x = np.arange(float(n)) % 7
         assert g(x) == runs(x) == n
     assert g.cache_info()["keys"] < 12
+
+
+def test_a_number_of_thousands_of_digits_is_a_result():
+    g = jit(lambda x: (3**20000, -(3**20000), x.sum()))
+    for _ in range(3):
+        long, less, total = g(np.ones(3))
+        assert long == 3**20000 == -less and total == 3

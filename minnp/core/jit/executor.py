@@ -34,6 +34,7 @@ _SERIAL = itertools.count()
 INFIX = {BINARY[op]: SYMBOLS[op] for op in ("add", "sub", "mul", "truediv")}
 
 
+LONG = 1e300  # of larger numbers Python may not write the digits, or there are none
 PYTHONS = {**BINARY, **COMPARISON}
 PYTHONS = {f: SYMBOLS[op] for op, f in PYTHONS.items() if op in SYMBOLS}  # of numbers
 
@@ -183,7 +184,7 @@ def _show(x: Any, names: dict) -> str:
     """An argument in the generated code: nodes by name, plain literals as they are, anything else as a named object."""
     if isinstance(x, Node):
         return x.name
-    if type(x) in (bool, int, str, type(None)) or (type(x) is float and x == x and abs(x) != float("inf")):
+    if type(x) in (bool, str, type(None)) or (type(x) in (int, float) and abs(x) < LONG):
         return f"({x!r})" if type(x) in (int, float) and x < 0 else repr(x)
     if x is Ellipsis:
         return "..."
