@@ -283,3 +283,35 @@ def test_second_derivatives_of_loops_take_arrays_without_axes():
             slope = (along(x, k + 1e-5) - along(x, k - 1e-5)) / 2e-5
             np.testing.assert_allclose(of_k, slope, rtol=1e-6)
             assert of_x.shape == x.shape
+
+
+def last(np, a):
+    t = 0.0
+    for i in range(len(a)):
+        t = 2 * min(a[i], 3)
+    return t
+
+
+def of_complex(np, a):
+    s = 0
+    for i in range(len(a)):
+        s += a[i] * 1j
+    return s
+
+
+def no_more_complex(np, a):
+    t = 1j
+    for i in range(len(a)):
+        t = a[i]
+    return t
+
+
+@pytest.mark.parametrize("f", [last, of_complex, no_more_complex])
+@pytest.mark.parametrize("numbers", [[2**60 + 1, -(2**60) - 1], [3, 4], [], [-(2**61) - 1]])
+def test_a_variable_of_several_types_keeps_its_integers(f, numbers):
+    want = f(numpy, numpy.array(numbers, "i8"))
+    compiled = jit(lambda a: f(np, a))
+    for _ in range(2):
+        got = compiled(np.array(numbers, "i8"))
+        assert numpy.asarray(got).dtype == numpy.asarray(want).dtype
+        assert numpy.asarray(got).item() == numpy.asarray(want).item()

@@ -75,6 +75,9 @@ static Ref made_number(const int64_t *from, int sort, PyObject *maker) {
     static PyObject *float64 = (PyObject *)small_dtypes[DOUBLE]->typeobj;
     if (maker == float64 && sort == REAL)
         return made(PyArray_Scalar((void *)from, (PyArray_Descr *)small_dtypes[DOUBLE], nullptr));
+    PyTypeObject *type = (PyTypeObject *)maker;
+    if (sort == COMPLEX && type != &PyComplex_Type && !PyType_IsSubtype(type, &PyComplexFloatingArrType_Type))
+        sort = REAL; /* a variable that is complex on another way */
     Ref x = number_at(from, sort);
     return (PyObject *)Py_TYPE(x.get()) == maker ? x : call(maker, x);
 }

@@ -25,6 +25,7 @@ MOST = 1 << 28  # numbers on a tape
 FAST, FASTER, EACH = 400_000, 2_000_000, 80
 NOTHING: dict = {}
 SORTS = ("array", "zeros", "tape", "real", "complex", "truth", "integer", "natural")  # loops.hpp
+COMPLEX = (complex, onp.complexfloating)
 NUMBERS = {"f": "real", "c": "complex", "b": "truth", "u": "natural"}
 FREE = ctypes.CDLL(None).free if os.name == "posix" else ctypes.cdll.msvcrt.free
 FREE.argtypes, FREE.restype = [ctypes.c_void_p], None
@@ -234,7 +235,7 @@ class Code:
             kind, bound = next(found), next(found)
             known = tag and KINDS[kind] in kinds  # not where it was not bound
             make = makers[kinds.index(KINDS[kind])] if known else makers[0]
-            out.append(make(x))
+            out.append(make(x.real if type(x) is complex and not issubclass(make, COMPLEX) else x))
             flags += [bool(bound)] if flag else []
             tags += [str(make)] if tag else []
         return [*out, *flags, *tags]

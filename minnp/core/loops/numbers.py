@@ -125,6 +125,8 @@ class Builder:
             info.low, info.high = min(info.low, low), max(info.high, high)
         self.program.kinds[name] = kind
         tag = self.tag(e) if len(info.kinds) > 1 else None
+        if tag is not None and kind.letter in "fc" and e.kind.letter == "i":
+            self.exact(e)  # it is an integer again when it is read
         self.emit(Assign(name, self.cast(e, kind)))
         if tag is not None:
             self.program.kinds[f"{name}#"] = INT
