@@ -161,6 +161,16 @@ def recurrence_from(a, which):
     return a
 
 
+def test_a_pickled_loop_runs_without_a_compiler(monkeypatch):
+    saved, x = pickle.dumps(fx.capture(damped, np.linspace(-1, 1, 20))), np.linspace(-1, 1, 20)
+    loss = lambda f: lambda x: np.sum(f(x)[0]) + f(x)[1]
+    expected = damped(x), grad(loss(damped))(x)
+    monkeypatch.setattr(engine, "available", lambda: False)
+    module = pickle.loads(saved)
+    assert close([plain(y) for y in expected[0]], [plain(y) for y in module(x)])
+    assert numpy.allclose(expected[1], grad(loss(module))(x))
+
+
 @pytest.mark.parametrize("mode", ["", "gradient", "batch"])
 def test_printed_programs_give_what_their_machine_code_gives(mode, monkeypatch):
     """Every program that is compiled for random loops, their gradients and batches."""

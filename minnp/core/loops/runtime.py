@@ -42,7 +42,7 @@ from .lowering import NotLowered
 from .numbers import EXACT
 from .operations import OPERATORS, NotUnderstood, join, place
 from .outside import LISTED, Outside, sort_of
-from .printing import text_of
+from .printing import as_python, text_of
 from .simplified import checks_of
 from .source import FUNCTION, Site, call_of, calls_itself, rewritten, say, tree_of
 from .threaded import LEAST, Pieces, cut
@@ -165,7 +165,10 @@ class LoopRow(Primitive):
     def __init__(self, code: Code) -> None:
         rules = {"vjp": Joint(self.cotangents), "jvp": Joint(self.tangents), "batch": self.examples}
         piece, self.together = cut(code.program)
-        if piece is not None:
+        if not engine.available():  # of a graph that was pickled elsewhere
+            f = as_python(code.program)
+            code.call = lambda *values, donate=None: f(*values)
+        elif piece is not None:
             Pieces(piece, code, turns, LEAST if type(code.program) is Batched else 0)
         super().__init__("loop", code.call, **rules, saves="in")
         self.code, self.program = code, code.program
