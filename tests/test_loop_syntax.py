@@ -550,3 +550,17 @@ def test_the_text_of_a_division_by_zero_is_pythons():
                 except ZeroDivisionError as error:
                     out += [str(error), x.tolist()]
             assert got == want
+
+
+def test_a_set_has_each_item_once():
+    def of_sets(x, n):
+        t = 0
+        for i in range(len(x)):
+            x[i] = sum({i, 1, n}) + len({i, 2}) + max({i, 1})
+            for k in {3, 1}:
+                t = t * 10 + k
+            t += 100 * (i in {1, n})
+        return t
+
+    a, b = vector(), vector()
+    alike((of_sets(a, 3), a), (jit(of_sets)(b, 3), b))

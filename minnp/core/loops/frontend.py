@@ -265,7 +265,8 @@ class Translator(Building):
                 break
 
     def refuse(self, node: ast.AST) -> Any:
-        raise self.fail(f"a {type(node).__name__} in a loop")
+        name = type(node).__name__.lower()
+        raise self.fail(f"{'an' if name[0] in 'aeiou' else 'a'} {name} in a loop")
 
     def do_Do(self, s: Do) -> None:
         s.call()
@@ -1583,7 +1584,9 @@ class Translator(Building):
                         return const(isinstance(op, ast.NotIn)), right
                     number = self.temporary(self.slot_of(growing, self.key_of(growing, left))[1])
                     return E("gt" if isinstance(op, ast.In) else "eq", (number, const(0)), BOOL, 0, 1), right
-                second = self.value(right)
+                # a set keeps each item once, in an order of its own: `in` alone does not ask
+                asks = isinstance(op, (ast.In, ast.NotIn)) and right is node.comparators[-1]
+                second = self.of_Tuple(right) if asks and isinstance(right, ast.Set) else self.value(right)
                 if isinstance(op, (ast.Is, ast.IsNot)):
                     one = [x.value if isinstance(x, Static) else x for x in (left, second)]
                     if not any(x is None for x in one):
@@ -1668,9 +1671,6 @@ class Translator(Building):
             return found
         off = lambda: self.compare("eq", self.binary("mod", self.binary("sub", x, over.start), over.step), const(0))
         return self.both("and", found, off)
-
-    def of_Set(self, node: ast.Set) -> Tup:
-        return self.of_Tuple(node)
 
     def of_IfExp(self, node: ast.IfExp) -> Any:
         test = self.condition(node.test)
