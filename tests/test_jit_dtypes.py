@@ -153,6 +153,16 @@ def a_loop_writes_naturals_beyond_integers(np, c, out):
         out[i] = c[i]
 
 
+@case(onp.array([5, 6, 120], "i1"), onp.array([1.5, 2.5, 3], "f4"))
+def a_loop_calls_numpys_functions_of_pythons_numbers(np, a, x):
+    t = u = v = a[0]
+    for i in range(len(a)):
+        t = np.multiply(i, a[i])
+        u = np.add(x[i], 2)
+        v = np.multiply(i, 2)
+    return np.array([t, t]), np.array([u, u]), np.array([v, v])
+
+
 # ------------------------------------------------------------------ records
 @case(onp.array([(1, 2.0), (3, 4.0), (5, -6.0)], "i4,f8"))
 def records_sorted_by_a_field(np, c):

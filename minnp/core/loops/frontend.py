@@ -2338,7 +2338,7 @@ class Translator(Building):
             raise self.fail(f"np.{name} of an object")
         if name in NUMPYS:
             op = NUMPYS[name]
-            args = [self.scalar_of_numpy(a) if isinstance(a, E) else a for a in args]
+            args = self.of_numpy(args)
             return self.elementwise(
                 f, lambda v: self.unary(op, v[0]) if len(v) == 1 else self.binary(op, v[0], v[1]), args
             )
@@ -2372,7 +2372,7 @@ class Translator(Building):
             return self.elementwise(
                 onp.square,
                 lambda v: self.binary("mul", self.temporary(v[0]), v[0]),
-                [self.scalar_of_numpy(a) for a in args],
+                self.of_numpy(args),
             )
         if name in ("logical_and", "logical_or"):
             op = name[8:]
@@ -2436,6 +2436,12 @@ class Translator(Building):
         dims = [const(1) if k in which else d for k, d in enumerate(self.lazy(x).dims)]
         kept = lambda index: lazy.at([i for k, i in enumerate(index) if k not in which])
         return Lazy(dims, Kind(lazy.kind.code), kept, lazy.reads)
+
+    def of_numpy(self, args: list) -> list:
+        """Numbers as NumPy's functions take them: those of Python alone are NumPy's; beside NumPy's they decide no
+        dtype."""
+        alone = all(isinstance(a, E) and a.kind.python for a in args)
+        return [self.scalar_of_numpy(a) for a in args] if alone else args
 
     def scalar_of_numpy(self, a: Any) -> Any:
         """A number as NumPy's functions take it: their result is NumPy's."""
