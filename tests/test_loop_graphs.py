@@ -217,3 +217,18 @@ def test_printed_programs_give_what_their_machine_code_gives(mode, monkeypatch):
             differs(seed)
         finally:
             assert compared or seed < 304
+
+
+def test_a_variable_may_be_called_tape():
+    def f(tape):
+        s = 1.0
+        for i in range(1, tape.shape[0]):
+            s = s * np.sin(tape[i]) + s * s * 0.1
+            if s > 0.5:
+                s = s * 0.3 * tape[i]
+        return s
+
+    x = np.linspace(0.1, 1, 300)
+    module = fx.capture(grad(f), x)
+    for g in (grad(jit(f)), module, lambda x: executed(module, x)):
+        assert numpy.allclose(g(x), grad(f)(x))

@@ -50,7 +50,7 @@ from .operations import NotUnderstood
 from .simplified import adds, combined, propagated, without_dead
 
 F8 = Kind("f8")
-TAPE, AT = "tape", "tape.at"
+TAPE, AT = "<tape>", "<tape>.at"  # which no variable of a program is called
 
 
 def adjoint(program: Program, wanted: set[str]) -> Program:
