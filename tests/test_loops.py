@@ -159,9 +159,9 @@ def test_early_return():
 @compiles
 def test_what_stays_python_is_reported_with_its_line():
     def f(x):
-        seen = {}
+        seen = set()
         for i in range(3):
-            seen[i] = x[i]
+            seen.add(i)
         return x * len(seen)
 
     minnp.report(reset=True)
@@ -172,9 +172,9 @@ def test_what_stays_python_is_reported_with_its_line():
 
 def test_a_loop_that_stays_python_is_not_unrolled_without_end():
     def f(x, n):
-        seen = {}
+        seen = set()
         for i in range(n):
-            seen[i % 3] = 1
+            seen.add(i % 3)
             x[i % 5] = x[(i + 1) % 5] * 0.5 + 1
         return x
 
@@ -627,9 +627,9 @@ def test_integers_of_several_types_are_stored_in_int64():
 
 def test_a_function_that_cannot_be_captured_is_not_captured_again():
     def unrolled(x, n):
-        seen = {}
+        seen = set()
         for i in range(n):
-            seen[i % 3] = 1
+            seen.add(i % 3)
             x[i % 5] = x[(i + 1) % 5] * 0.5 + 1
         return x
 
