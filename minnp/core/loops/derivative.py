@@ -85,7 +85,8 @@ class _Derivative:
             raise NotUnderstood("the derivative of an array of another shape", program.line)
         if any(type(s) is Call for s in statements(program.body)):
             raise NotUnderstood("the derivative of a function that calls itself", program.line)
-        if both := program.kinds.keys() & program.arrays.keys():
+        both = {name for name in program.kinds.keys() & program.arrays.keys() if not name.endswith("!")}  # no rebound
+        if both:
             raise NotUnderstood(f"the derivative of {min(both)}, an array first and a number later", program.line)
         if program.moving:
             raise NotUnderstood("the derivative of names that stand for several arrays", program.line)
