@@ -726,3 +726,18 @@ def test_sums_that_are_kept_before_the_next_is_added_stay_what_they_were():
     for f, x in ((summed, onp.arange(100.0) % 13), (walked, onp.array([2.0, 1.0, 2.0, 0.0, 5.0]))):
         g = jit(f)
         assert [repr(g(np.array(x))) for _ in range(3)] == [repr(f(x))] * 3
+
+
+@pytest.mark.parametrize(
+    "kind", [dict, collections.OrderedDict, collections.Counter, functools.partial(collections.defaultdict, int)]
+)
+def test_numbers_of_arrays_are_keys_of_dicts_of_every_class(kind: Callable) -> None:
+    def f(x: Any) -> dict:
+        d = kind()
+        d[x[0]] = x.sum()
+        return d
+
+    compiled = jit(f)
+    for offset in range(3):
+        ((key, value),) = compiled(np.arange(3) + offset).items()
+        assert type(key) is onp.int64 and (key, value) == (offset, 3 + 3 * offset)

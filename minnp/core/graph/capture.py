@@ -6,6 +6,7 @@ graph holds where the answers are the same. jit.py runs such graphs.
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -493,10 +494,17 @@ def _plain_keys(x: Any) -> Any:
     if type(x) in (list, tuple):
         new = [_plain_keys(y) for y in x]
         return x if all(a is b for a, b in zip(x, new)) else type(x)(new)
-    if type(x) is not dict:
+    if not isinstance(x, dict):
         return x
     new = {_key(k): _plain_keys(y) for k, y in x.items()}
-    return x if all(a is b and x[a] is new[b] for a, b in zip(x, new)) else new
+    if all(a is b and x[a] is new[b] for a, b in zip(x, new)):
+        return x
+    if type(x) is dict:
+        return new
+    made = copy.copy(x)  # a subclass's, with what else it holds
+    made.clear()
+    made.update(new)
+    return made
 
 
 def _key(k: Any) -> Any:
