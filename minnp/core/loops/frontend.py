@@ -2607,6 +2607,9 @@ def translate(
         try:
             for growing in lists.values():
                 t.begin(growing)
+            stored = {found.inputs[source] for source in found.stored}
+            for source, variable in found.inputs.items():
+                t.fields[variable] = _entry(t, variable, found.input_at(source)[1], stored)
             for variable, what in given.items():
                 if variable in lists:
                     if not lists[variable].own:
@@ -2616,9 +2619,6 @@ def translate(
                 if isinstance(found_first, Tup) and variable in assigned:
                     t.name(variable, found_first)
             top.local = set(top.names)
-            stored = {found.inputs[source] for source in found.stored}
-            for source, variable in found.inputs.items():
-                t.fields[variable] = _entry(t, variable, found.input_at(source)[1], stored)
             for flag in sorted(flags):
                 if flag not in given:
                     t.emit_flag(flag)

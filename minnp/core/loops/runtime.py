@@ -16,7 +16,7 @@ from typing import Any
 import numpy as onp
 
 from ...errors import CaptureError
-from ..arrays.array import ARRAY_TYPES, array_of, read
+from ..arrays.array import ARRAY_TYPES, VirtualArray, array_of, read
 from ..arrays.writing import release, write
 from ..graph.capture import CaptureTrace
 from ..graph.scalars import Live
@@ -130,14 +130,14 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
         if site.rest:
             site.rest -= 1
             return None
-        pace = site.pace
-        if not state.busy and (pace.rest or pace.asked):
+        pace, names = site.pace, sys._getframe(1).f_locals
+        if not state.busy and (pace.rest or pace.asked) and not any(type(names.get(n)) is VirtualArray for n in site.reads):
             return pace.pythons()
-        began = perf_counter()
-        found = hand_over(site, f, dict(sys._getframe(1).f_locals))
+        pace.machine, began = 0.0, perf_counter()
+        found = hand_over(site, f, dict(names))
         if found is None:
             return None
-        RAN[0] += state.busy or pace.took(perf_counter() - began)
+        RAN[0] += not pace.machine or pace.took(perf_counter() - began)  # of traced values there is nothing to measure
         return found or NOTHING
 
     return ask, called
