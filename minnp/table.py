@@ -141,10 +141,10 @@ def own_kernels(backend: str) -> dict[str, list[str]]:
     of such a function, or one of theirs), composed (expressed in those, and nothing of them left to the host),
     operators (Python's; reflected and in-place ones are methods of their own)
     """
-    home = backends.get(backend)
+    target = backends.get(backend)
     lines = table(kernels=True)
     functions = [line.name for line in lines if line.kernels and line.kernels.get(backend)]
-    known = {*functions, *(name for name, row in TABLE.items() if home.kernel(row) is not None)}
+    known = {*functions, *(name for name, row in TABLE.items() if target.kernel(row) is not None)}
     methods = [m for m in vars(onp.ndarray) if callable(getattr(onp.ndarray, m)) and m in known]
     operators = []
     for table_ in (BINARY, COMPARISON, UNARY):
@@ -153,10 +153,10 @@ def own_kernels(backend: str) -> dict[str, list[str]]:
                 ways = (op, "r" + op, "i" + op) if table_ is BINARY else (op,)
                 operators += [f"__{way}__" for way in ways if hasattr(np.ndarray, f"__{way}__")]
     there = {f"ndarray.{m}" for m in vars(onp.ndarray)} | {line.name for line in lines}
-    said = [n for n in home.composed() if n not in functions and n in there]
+    said = [n for n in target.composed() if n not in functions and n in there]
     composed = [n for n in said if not n.startswith("ndarray.")]
     methods += [m for n in said if (m := n.removeprefix("ndarray.")) != n and m not in methods]
-    kinds = {"functions": functions, "creation": home.creates(), "methods": sorted(methods), "composed": composed}
+    kinds = {"functions": functions, "creation": target.creates(), "methods": sorted(methods), "composed": composed}
     return kinds | {"operators": operators}
 
 

@@ -107,9 +107,9 @@ class Mesh:
 
     def layout(self, x: Any) -> list[tuple[slice, ...]]:
         """Which part of x each rank holds, in the order of ranks."""
-        from ..backends.mesh import held
+        from ..backends.mesh import layout
 
-        return held(self, x)
+        return layout(self, x)
 
     # -------------------------------------------------------------- collectives
     def all_reduce(self, x: Any, op: str = "sum") -> Any:

@@ -155,7 +155,7 @@ def _method(base: type, name: str) -> Callable:
     return install.drawn(method, made)
 
 
-def _told(made: Any, function: Callable, *args: Any, **kwargs: Any) -> Any:
+def _recorded(made: Any, function: Callable, *args: Any, **kwargs: Any) -> Any:
     """A random stream; a capture records that function(*args, **kwargs) made it."""
     if watched():
         capture.get().made(made, function, args, kwargs)
@@ -184,7 +184,7 @@ class Generator(_onp.random.Generator, metaclass=_Stream):
     def __init__(self, bit_generator: Any) -> None:
         super().__init__(bit_generator)
         self._twin = None
-        _told(self, Generator, bit_generator)
+        _recorded(self, Generator, bit_generator)
 
     def __reduce__(self) -> tuple:
         return Generator, (self.bit_generator,)
@@ -199,7 +199,7 @@ class RandomState(_onp.random.RandomState, metaclass=_Stream):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._twin = None
-        _told(self, RandomState, *args, **kwargs)
+        _recorded(self, RandomState, *args, **kwargs)
 
     def __reduce__(self) -> tuple:
         return _restored, (self.get_state(legacy=False),)
@@ -216,7 +216,7 @@ def _seeded(base: type) -> type:
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         base.__init__(self, *map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
-        _told(self, type(self), *args, **kwargs)
+        _recorded(self, type(self), *args, **kwargs)
 
     __init__.__wrapped__ = base.__init__
     members = {"__init__": __init__, "__doc__": base.__doc__, "__module__": "minnp.numpy.random", "__slots__": ()}
@@ -229,7 +229,7 @@ def default_rng(seed: Any = None) -> Generator:
         return seed
     made = Generator.__new__(Generator)
     _onp.random.Generator.__init__(made, _onp.random.default_rng(plain(seed)).bit_generator)
-    return _told(made, default_rng, seed)
+    return _recorded(made, default_rng, seed)
 
 
 def seed(seed: Any = None) -> None:

@@ -47,7 +47,7 @@ def compilable(program: Any, values: Sequence[Any]) -> bool:
     return current().name == "prefer_torch" and plain and all(type(v) is onp.ndarray for v in values)
 
 
-def held(lists: Sequence[Sequence[Any]]) -> set[int]:
+def referenced(lists: Sequence[Sequence[Any]]) -> set[int]:
     """The places, in the lists one after the other, of arrays that something else than its list refers to, or whose
     memory is not their own: these may be written into, also through views, which refer to what they show."""
     alone = _alone()

@@ -346,7 +346,7 @@ class Executor:
         if self._watch is not None or self._outputs is None or not compiled.compilable(self._program, values):
             return None
         key = [(v.shape, v.dtype) for v in values]
-        del values  # `held` counts references
+        del values  # `referenced` counts
         if self._compiled.get(is_train, (None,))[0] != key:
             given = self._program, self._wanted, self._arguments, self._states, self._outputs
             program = compiled.training(*given) if self._wanted else compiled.forward(self._program, is_train)
@@ -354,10 +354,10 @@ class Executor:
         program = self._compiled[is_train][1]
         if program is None or is_train:
             return program
-        held = compiled.held((self._arguments, self._states))
-        exposed = self._exposed | held
+        referenced = compiled.referenced((self._arguments, self._states))
+        exposed = self._exposed | referenced
         self._exposed.clear()
-        self._exposed.update(held)
+        self._exposed.update(referenced)
         return partial(program, exposed=exposed)
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:

@@ -233,7 +233,7 @@ def everywhere(x: Any) -> bool:
     return type(x) is not Part or not x.split
 
 
-def held(mesh: Any, x: Any) -> list[tuple[slice, ...]]:
+def layout(mesh: Any, x: Any) -> list[tuple[slice, ...]]:
     """What of x each rank holds."""
     value = concrete(read(x)) if type(x) in ARRAY_TYPES else x
     if type(value) is not Buffer or type(value.data) is not Part:

@@ -47,7 +47,7 @@ from .ir import (
 )
 from .numbers import Known, number
 from .operations import BINARY, NUMPYS, OPERATORS, UNARY, NotUnderstood, Unknown, join, place, result_kind
-from .outside import LISTED, Outside, Source, is_plain_object, lies_in, told
+from .outside import LISTED, Outside, Source, compares_by_type, is_plain_object, lies_in
 
 AST_OPERATORS = {
     ast.Add: "add",
@@ -1251,7 +1251,7 @@ class Translator(Building):
         value = self.value(node)
         if isinstance(value, Static):
             cls = type(value.value)
-            if not told(value.value) and (hasattr(cls, "__bool__") or hasattr(cls, "__len__")):
+            if not compares_by_type(value.value) and (hasattr(cls, "__bool__") or hasattr(cls, "__len__")):
                 raise self.fail("an object as a condition")
             return const(bool(value.value))
         if isinstance(value, Tup):
@@ -1596,7 +1596,7 @@ class Translator(Building):
                     found: E = self.inside_of(left, second) if not isinstance(second, Tup) else const(False)
                     for item in second.items if isinstance(second, Tup) else ():
                         if isinstance(left, Static) and isinstance(item, Static):
-                            if not (told(left.value) and told(item.value)):
+                            if not (compares_by_type(left.value) and compares_by_type(item.value)):
                                 raise self.fail("a comparison of objects")
                             if left.value == item.value:
                                 return const(isinstance(op, ast.In)), second
@@ -1613,7 +1613,7 @@ class Translator(Building):
                         return const(bool(found.args[0]) is isinstance(op, ast.In)), second
                     return (found if isinstance(op, ast.In) else E("not", (found,), BOOL, 0, 1)), second
                 if isinstance(left, Static) and isinstance(second, Static):
-                    if not (told(left.value) and told(second.value)):
+                    if not (compares_by_type(left.value) and compares_by_type(second.value)):
                         raise self.fail("a comparison of objects")
                     return const(bool(OPERATORS[AST_OPERATORS[type(op)]](left.value, second.value))), second
                 if isinstance(left, Tup) and isinstance(second, Tup):

@@ -72,7 +72,7 @@ def lies_in(x: Any, name: str) -> bool:
     return not hasattr(type(found), "__set__") and hasattr(x, "__dict__") and name in vars(x)
 
 
-def told(x: Any) -> bool:
+def compares_by_type(x: Any) -> bool:
     """Whether what an object is says how it compares, and whether it is true."""
     return type(x) in (str, bytes, type(None), FunctionType) or isinstance(x, (type, onp.dtype, ModuleType))
 

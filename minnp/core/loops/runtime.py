@@ -66,16 +66,16 @@ def staged(f: Any) -> Any:
     inner = f.__func__ if type(f) is MethodType else f
     if type(inner) is not FunctionType or inner.__code__.co_filename.startswith(LIBRARIES) or not engine.available():
         return f
-    beneath = rewritten(f, _asking)
-    return Whole(inner, beneath) if f is inner and calls_itself(inner) and tree_of(inner) is not None else beneath
+    made = rewritten(f, _asking)
+    return Whole(inner, made) if f is inner and calls_itself(inner) and tree_of(inner) is not None else made
 
 
 class Whole:
-    """A function that calls itself, which is a program where it can be one. `beneath`: with its loops compiled."""
+    """A function that calls itself, which is a program where it can be one. `rewritten`: with its loops compiled."""
 
-    def __init__(self, f: FunctionType, beneath: Any) -> None:
-        functools.update_wrapper(self, beneath)
-        self.function, self.beneath = f, beneath
+    def __init__(self, f: FunctionType, made: Any) -> None:
+        functools.update_wrapper(self, made)
+        self.function, self.rewritten = f, made
         if f.__code__ not in _CALLS:
             _CALLS[f.__code__] = call_of(f)
         self.site = _CALLS[f.__code__]
@@ -95,18 +95,18 @@ class Whole:
             if found is not None:
                 RAN[0] += 1
                 return found["<return>"]
-        return self.beneath(*args, **kwargs)
+        return self.rewritten(*args, **kwargs)
 
 
 _CALLS: weakref.WeakKeyDictionary[CodeType, Site] = weakref.WeakKeyDictionary()
 
 
-def _beneath(f: Any, watching: Any) -> Any:
+def _staged_inside(f: Any, watching: Any) -> Any:
     """What a transformation of a function runs that is captured for machine code, or run by jit as it is."""
     return staged(f) if watching is None or watching.loops else f
 
 
-grad.staging = _beneath
+grad.staging = _staged_inside
 
 
 def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
@@ -121,7 +121,7 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
             found = staged(g)
             if len(known) < MOST:
                 known[key] = found
-        return found.beneath if type(found) is Whole and found.rests() else found
+        return found.rewritten if type(found) is Whole and found.rests() else found
 
     def ask(number: int) -> dict[str, Any] | bool | None:
         if number < 0:
@@ -131,7 +131,11 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
             site.rest -= 1
             return None
         pace, names = site.pace, sys._getframe(1).f_locals
-        if not state.busy and (pace.rest or pace.asked) and not any(type(names.get(n)) is VirtualArray for n in site.reads):
+        if (
+            not state.busy
+            and (pace.rest or pace.asked)
+            and not any(type(names.get(n)) is VirtualArray for n in site.reads)
+        ):
             return pace.pythons()
         pace.machine, began = 0.0, perf_counter()
         found = hand_over(site, f, dict(names))
