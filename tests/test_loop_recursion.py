@@ -319,12 +319,12 @@ def test_a_branch_that_is_pythons():
             else:
                 a[i] = fibonacci(i)
                 b += 1
-            if i == 30 and a[i] > 5:
+            if i == 15 and a[i] > 5:
                 a[i] = digits(i)
         return a, b
 
     for most in (50, 100):
-        x = onp.arange(40) * most // 40
+        x = onp.arange(24) * most // 24
         assert kinds(jit(f)(x.copy(), 0)) == kinds(f(x.copy(), 0))
 
 
