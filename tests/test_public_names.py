@@ -2,6 +2,8 @@
 
 import json
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -179,3 +181,12 @@ def test_every_module_can_be_the_first_that_is_imported():
         names.remove("minnp.numpy.strings")
     assert len(names) > 100
     assert json.loads(run_alone(FORKS, json.dumps(names))) == {}
+
+
+def test_an_alias_has_the_name_of_what_it_stands_for():
+    code = (
+        "import minnp.numpy as np; np.{}; print(np.transpose.__name__, np.concatenate.__name__, np.absolute.__name__)"
+    )
+    for first in ("permute_dims, np.concat, np.abs", "transpose, np.concatenate, np.absolute"):
+        done = subprocess.run([sys.executable, "-c", code.format(first)], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["transpose", "concatenate", "absolute"]

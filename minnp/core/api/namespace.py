@@ -87,7 +87,8 @@ def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, An
                 if value.__name__.startswith("numpy.") and not name.startswith("_"):  # a private one is NumPy's own
                     value = counterpart(module, name, value)
             else:
-                value = wrapped(prefix, name, value)
+                own = getattr(value, "__name__", name)  # of an alias: np.permute_dims is np.transpose
+                value = wrapped(prefix, own if getattr(source, str(own), None) is value else name, value)
         namespace[name] = value
         return value
 
