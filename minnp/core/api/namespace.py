@@ -87,8 +87,9 @@ def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, An
                 if value.__name__.startswith("numpy.") and not name.startswith("_"):  # a private one is NumPy's own
                     value = counterpart(module, name, value)
             else:
-                own = getattr(value, "__name__", name)  # of an alias: np.permute_dims is np.transpose
-                value = wrapped(prefix, own if getattr(source, str(own), None) is value else name, value)
+                own = str(getattr(value, "__name__", name))  # of an alias: np.permute_dims is np.transpose
+                public = not own.startswith("_") and getattr(source, own, None) is value
+                value = wrapped(prefix, own if public else name, value)
         namespace[name] = value
         return value
 
