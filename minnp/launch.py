@@ -4,7 +4,8 @@
 the values. All are processes of this machine, and listen on its loopback interface alone. With -s 0 there are no
 servers, and mxnet is not needed: the workers are the ranks of a mesh, as under torchrun.
 
-A process that fails stops the others; its number, and what it ended with, are told.
+A process that fails stops the others; its number, and what it ended with, are told. The workers share the cores: where
+OMP_NUM_THREADS is not set, each has as many threads as there are cores for it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+
+from minnp.core.cpu.threads import default_threads
 
 POLL = 0.1  # seconds between two looks at the processes
 GRACE = 5.0  # seconds from SIGTERM to SIGKILL
@@ -33,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     workers, servers = given.num_workers, given.num_workers if given.num_servers is None else given.num_servers
     command = [sys.executable, given.program, *given.arguments]
     port = str(free_port())
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(default_threads() // workers, 1)))
     if servers < 1:
         common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(workers)}
         common["LOCAL_WORLD_SIZE"] = str(workers)

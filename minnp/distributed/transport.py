@@ -33,6 +33,8 @@ ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # (json.dumps makes an 
 RECORD = 1024  # bytes of a record; what of it the description does not need carries small arrays
 BEAT = 0.5  # seconds between two signs of life
 SLICE = timedelta(seconds=1)  # how long a wait goes on before it looks at the others
+POLLED = 0.002  # seconds within which a wait asks again and again whether the message has come
+YIELD = getattr(os, "sched_yield", lambda: time.sleep(0))  # another process has the core
 ABSENT = b'{"doing": "has not come", "left": false, "at": null}'  # what a rank says that has said nothing yet
 EARLY = 5.0  # seconds after a broken connection within which the rank that broke it is found out
 
@@ -126,6 +128,9 @@ class Transport:
     def wait(self, work: Any, what: str) -> None:
         """Wait for a collective; MeshError, naming the rank, where it cannot end."""
         start, looked = time.monotonic(), 0.0
+        # To sleep and be woken takes longer than most messages do: first ask, and let others have the core meanwhile.
+        while not work.is_completed() and time.monotonic() - start < POLLED:
+            YIELD()
         while True:
             try:
                 work.wait(SLICE)
