@@ -65,12 +65,61 @@ def made_inside(a, y):
     return y
 
 
-def total(a, y):
+def read_inside(a, y):
     s = 0.0
     for i in prange(len(a)):
         s += a[i, 0]
         y[i] = s
     return s, y
+
+
+def two_ways(a, y):
+    m, at = -np.inf, -1
+    for i in prange(len(a)):
+        if a[i, 0] > m:
+            m = a[i, 0]
+            at = i
+        if a[i, 1] > m:
+            m = a[i, 1]
+    return m, at
+
+
+def at_times(a, y):
+    m, at = -np.inf, -1
+    for i in prange(len(a)):
+        if a[i, 0] > m:
+            m = a[i, 0]
+            if a[i, 1] > 0:
+                at = i
+    return m, at
+
+
+def how_often(a, y):
+    m, c = -np.inf, 0
+    for i in prange(len(a)):
+        if a[i, 0] > m:
+            m = a[i, 0]
+            c += 1
+    return m, c
+
+
+def those_below(a, y):
+    m, s = -np.inf, 0.0
+    for i in prange(len(a)):
+        if a[i, 0] > m:
+            m = a[i, 0]
+            continue
+        s += a[i, 0]
+    return m, s
+
+
+def written_where_taken(a, y):
+    m = -np.inf
+    for i in prange(len(a)):
+        if a[i, 0] > m:
+            m = a[i, 0]
+            y[i] = m
+    return m, y
 
 
 def first(a, y):
@@ -84,7 +133,12 @@ def first(a, y):
 CUT = [(rows, A), (columns, A), (permuted, k), (made_inside, A)]
 WHOLE = [
     (steps, A, "prange in another loop"),
-    (total, A, "s, which prange carries from turn to turn"),
+    (read_inside, A, "s, which prange carries from turn to turn"),
+    (two_ways, A, "at, which prange carries from turn to turn"),
+    (how_often, A, "c, which prange carries from turn to turn"),
+    (those_below, A, "m, which prange carries from turn to turn"),
+    (written_where_taken, A, "m, which prange carries from turn to turn"),
+    (at_times, A, "at, which prange carries from turn to turn"),
     (first, A, "a break or a return out of prange"),
 ]
 
@@ -146,6 +200,136 @@ def test_the_bits_are_those_of_one_thread():
         found.append(onp.asarray(g(a, np.zeros(301))))
         minnp.set_num_threads(before)
     assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
+
+
+def sums(a, k, x):
+    s, t, u, p, c = 0, x, 0.5 + 0j, 1.0, 7
+    for i in prange(len(a)):
+        s += a[i] * 2
+        for j in range(2):
+            t -= a[i] * j
+        u += a[i] * 1j
+        if a[i] > 0:
+            c += 1
+            p *= a[i]
+        c = c - k[i]
+    return s, t, u, p, c
+
+
+def logical(a, k, x):
+    some, every, bits, odd, mask = False, True, 0, k[0], -1
+    for i in prange(len(a)):
+        some |= a[i] > 1
+        every &= bool(a[i] < 2)
+        bits |= 1 << (k[i] & 31)
+        odd = odd ^ k[i]
+        mask = mask & (k[i] | 64)
+    return some, every, bits, odd, mask
+
+
+def extremes(a, k, x):
+    low = high = a[0]
+    most, least, top, z, q = -1e9, np.inf, k[0], x, k[0]
+    for i in prange(len(a)):
+        high = max(high, a[i])
+        low = min(low, a[i])
+        most = np.maximum(most, a[i])
+        if a[i] <= least:
+            least = a[i]
+        if top < k[i]:
+            top = k[i]
+        z = np.minimum(a[i], z)
+        q = max(k[i], q)
+    return low, high, most, least, top, z, q
+
+
+def argmax(a, k, x):
+    best, at, row, nearest, where = -np.inf, -1, 0.0, 1e300, 0
+    for i in prange(len(a)):
+        v = a[i] * a[i] - k[i]
+        if v > best:
+            best, at = v, i
+            row = a[i] + 1
+        d = abs(a[i] - x)
+        if d < nearest:
+            nearest = d
+            where = i
+    return best, at, row, nearest, where
+
+
+def none_is_taken(a, k, x):
+    best, at, c, s = 1e9, -5, 0, 0
+    for i in prange(len(a)):
+        if a[i] > best:
+            best, at = a[i], i
+        if a[i] > 1e9:
+            c += 1
+            s += a[i]
+    return best, at, c, s
+
+
+REDUCTIONS = [sums, logical, extremes, argmax, none_is_taken]
+
+
+@pytest.mark.parametrize("f", REDUCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_reductions(f, dtype, cut):
+    g = jit(f)
+    for size in (1, 5, 301):
+        for special in (0.0, onp.nan, -onp.inf):
+            a, n = rng.normal(size=size).astype(dtype), rng.integers(-9, 9, size)
+            a[size // 2] = special
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                expected, found = f(a, n, 0.25), []
+                for threads in (1, 2, 3):
+                    before = minnp.set_num_threads(threads)
+                    found.append(g(np.array(a), np.array(n), 0.25))
+                    minnp.set_num_threads(before)
+            assert repr(found[0]) == repr(found[1]) == repr(found[2])
+            for u, v in zip(found[0], expected, strict=True):
+                assert type(u) is type(v)
+                onp.testing.assert_allclose(u, v, rtol=1e-4 if dtype == "f4" else 1e-12)
+    assert cut or (dtype == "f4" and f.__name__ in ("extremes", "argmax", "none_is_taken"))  # of two precisions
+
+
+def test_sums_of_integers_are_exact():
+    def f(k, s):
+        for i in prange(len(k)):
+            s += int(k[i]) * 2**20
+        return s
+
+    g = jit(f)
+    for k in rng.integers(-9, 9, 40), onp.full(40, 2**38), onp.full(40, 2**42):
+        for s in 5, 2**39:
+            assert g(np.array(k), s) == f(k, s)
+
+
+def test_what_numpy_warns_of_is_warned_of():
+    def f(v):
+        s = 0.0
+        for i in prange(len(v)):
+            s += v[i]
+        return s
+
+    v = onp.full(34, 1e307)
+    with pytest.warns(RuntimeWarning, match="overflow encountered"):
+        assert jit(f)(np.array(v)) == onp.inf
+    v[1], v[30] = onp.inf, -onp.inf
+    with pytest.warns(RuntimeWarning, match="invalid value encountered"):
+        assert onp.isnan(jit(f)(np.array(v)))
+
+
+def test_gradients_of_reductions():
+    def f(v):
+        s = 0.0
+        for i in prange(len(v)):
+            s += np.sin(v[i]) * v[i]
+        return s
+
+    slope = onp.cos(x) * x + onp.sin(x)
+    for g in (grad(jit(f)), jit(grad(f))):
+        onp.testing.assert_allclose(g(np.array(x)), slope, rtol=1e-13)
 
 
 @pytest.mark.parametrize("turns", [0, 1, 2, 16, 17, 33])

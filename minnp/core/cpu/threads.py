@@ -162,7 +162,8 @@ def prange(*args: int) -> range:
     """range(*args), whose loop runs on several threads under `jit`.
 
     args   as those of `range`
-    No iteration of the loop may write an element of an array that another one reads or writes.
+    No iteration of the loop may write an element of an array that another one reads or writes. A number that iterations
+    add to, or of which they keep the greatest or the least, is reduced: sums of floats are rounded in another order.
 
     >>> prange(2, 8, 3)
     range(2, 8, 3)

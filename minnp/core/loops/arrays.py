@@ -250,12 +250,9 @@ class Arrays(Noting):
         if len(found) > 1:
             raise self.fail("an array and a number that is of several types")
         (kind,) = found
-        if any(isinstance(g, E) and g.kind.python and g.kind.letter in "iu" for g in given) and kind.letter in "iu":
-            for g in given:
-                if isinstance(g, E) and g.kind.python:
-                    found = onp.iinfo(kind.dtype)
-                    if g.low < found.min or g.high > found.max:
-                        self.check(E("within", (self.temporary(g), const(int(found.min)), const(int(found.max))), BOOL))
+        for g in given:
+            if isinstance(g, E) and g.kind.letter in "iu":
+                self.in_range(g, kind)
         dims = self.broadcast(lazies) if masked is None else masked.dims
         # numbers take part as NumPy's: no check of Python's is theirs
         operand = [

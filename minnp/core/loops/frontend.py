@@ -26,6 +26,7 @@ from .ir import (
     FLOAT,
     INT,
     KINDS,
+    MOST,
     Array,
     Assign,
     Bind,
@@ -72,6 +73,7 @@ AST_OPERATORS = {
     ast.UAdd: "pos",
     ast.Invert: "invert",
 }
+WRAPPING = (ast.Add, ast.Sub, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)  # whose last bits those of operands decide
 PASSES = 20
 REDUCTIONS = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "var", "std")
 DEPTH = 8  # of calls of Python functions in one another
@@ -867,6 +869,7 @@ class Translator(Building):
         if not onp.can_cast(kind.dtype, target.kind.dtype, "same_kind"):
             raise self.fail(f"{kind} added in place to {target.kind}")
         if isinstance(value, E):
+            self.in_range(value, kind)
             value = self.cast(value, kind if kind.letter != "b" else value.kind)
             value = self.frozen(E("copy", (value,), Kind(value.kind.code), value.low, value.high))
 
@@ -1544,6 +1547,8 @@ class Translator(Building):
         return self.apply(AST_OPERATORS[type(node.op)], [self.value(node.operand)])
 
     def of_BinOp(self, node: ast.BinOp) -> Any:
+        if type(node.op) in (ast.BitAnd, ast.Mod) and (bits := self.bits_of(node)) is not None:
+            return bits
         left = self.value(node.left)
         right = self.value(node.right)
         if isinstance(node.op, ast.MatMult):
@@ -1551,6 +1556,73 @@ class Translator(Building):
         if isinstance(left, Tup) or isinstance(right, Tup):
             raise self.fail("an operator on tuples")
         return self.apply(AST_OPERATORS[type(node.op)], [left, right])
+
+    def literal(self, node: ast.expr) -> int | None:
+        """The integer of Python's that an expression of such, and of names outside of such, is; None of any other."""
+        if isinstance(node, ast.Constant):
+            return node.value if type(node.value) is int else None
+        if isinstance(node, ast.Name) and node.id not in self.scope.names and node.id not in self.scope.local:
+            if self.scope.prefix + node.id in self.moving or node.id in self.assigned_in_scope():
+                return None
+            value = self.load_name(node.id)
+            found = value.value if isinstance(value, Static) else value.args[0] if isinstance(value, E) else None
+            fixed = isinstance(value, Static) or (isinstance(value, E) and value.op == "const" and value.kinds == {INT})
+            return found if fixed and type(found) is int else None
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            value = self.literal(node.operand)
+            return None if value is None else -value
+        if isinstance(node, ast.BinOp) and type(node.op) in (ast.Pow, ast.LShift, ast.Sub, ast.Add, ast.Mult):
+            a, b = self.literal(node.left), self.literal(node.right)
+            if a is None or b is None or abs(a) > 2**64 or abs(b) > 2**64:
+                return None
+            if type(node.op) in (ast.Pow, ast.LShift) and not 0 <= b <= 64:
+                return None
+            return OPERATORS[AST_OPERATORS[type(node.op)]](a, b)
+        return None
+
+    def bits_of(self, node: ast.BinOp) -> Any:
+        """x & mask, or x % 2**k, of Python's integers, of which x may be beyond 64 bits: its last ones decide. None of
+        anything else."""
+        inner, other = node.left, self.literal(node.right)
+        if other is None and type(node.op) is ast.BitAnd:
+            inner, other = node.right, self.literal(node.left)
+        mask = other
+        if other is not None and type(node.op) is ast.Mod:
+            mask = other - 1 if other > 0 and not other & (other - 1) else None
+        if mask is None or not 0 <= mask <= MOST or type(inner) is not ast.BinOp or type(inner.op) not in WRAPPING:
+            return None
+
+        def leaves(tree: ast.expr) -> Any:
+            """The operands that are no such operators, in the order in which Python takes them."""
+            if type(tree) is ast.BinOp and type(tree.op) in WRAPPING:
+                found = [leaves(tree.left)]
+                return [type(tree.op), *found, leaves(tree.right)]
+            whole = self.literal(tree)
+            value = self.value(tree) if whole is None else whole
+            first = value
+            while isinstance(first, E) and first.op == "copy":
+                first = first.args[0]
+            if isinstance(first, E) and value.kinds == {INT} and not first.kind.python:
+                return self.temporary(E("cast", (first,), INT, value.low, value.high))  # which prints as int(first)
+            return self.frozen(value) if isinstance(value, E) else value
+
+        def last_bits(tree: Any) -> E:
+            if type(tree) is int:
+                return const((tree + 2**63) % 2**64 - 2**63)
+            if isinstance(tree, E):
+                return tree
+            op, *operands = tree
+            return E(AST_OPERATORS[op], tuple(map(last_bits, operands)), INT)  # unchecked
+
+        def plain(tree: Any) -> Any:
+            if type(tree) is list:
+                return self.apply(AST_OPERATORS[tree[0]], [plain(x) for x in tree[1:]])
+            return tree if type(tree) is not int else number(tree) or Static(tree)
+
+        tree = leaves(inner)
+        if all(type(x) is int or (isinstance(x, E) and x.kinds == {INT}) for x in flat(tree)):
+            return E("and", (last_bits(tree), const(mask)), INT, 0, mask)
+        return self.apply(AST_OPERATORS[type(node.op)], [plain(tree), plain(other)])
 
     def apply(self, op: str, given: list) -> Any:
         if any(not isinstance(g, (E, Array, Lazy)) for g in given):
@@ -1943,7 +2015,8 @@ class Translator(Building):
         elif name == "item" and not args:
             return self.as_python(x)
         elif name in ("conjugate", "conj") and not args:
-            return self.unary_function("conj", x)
+            found = self.unary_function("conj", x)
+            return self.as_python(found) if x.kind.python and len(x.kinds) == 1 else found
         raise self.fail(f"the method {name}")
 
     def as_python(self, e: E) -> E:
@@ -2440,13 +2513,13 @@ class Translator(Building):
     def of_numpy(self, args: list) -> list:
         """Numbers as NumPy's functions take them: those of Python alone are NumPy's; beside NumPy's they decide no
         dtype."""
-        alone = all(isinstance(a, E) and a.kind.python for a in args)
+        alone = all(isinstance(a, E) and any(k.python for k in a.kinds) for a in args)
         return [self.scalar_of_numpy(a) for a in args] if alone else args
 
     def scalar_of_numpy(self, a: Any) -> Any:
         """A number as NumPy's functions take it: their result is NumPy's."""
-        if isinstance(a, E) and a.kind.python:
-            if len(a.kinds) > 1:
+        if isinstance(a, E) and any(k.python for k in a.kinds):
+            if len({k.code for k in a.kinds}) > 1:
                 raise self.fail("a number that is of several types in a call of NumPy's")
             return (
                 E("copy", (a,), Kind(a.kind.code), a.low, a.high)
@@ -2456,9 +2529,11 @@ class Translator(Building):
         return a
 
     def extremum(self, name: str, a: E, b: E) -> E:
-        kind = result_kind(getattr(onp, name), (a.kind, b.kind))
+        kind = self.together_as(f"np.{name}", getattr(onp, name), a, b)
         if kind.letter not in "iufb":
             raise self.fail(f"np.{name} of {kind}")
+        for x in (a, b):
+            self.in_range(x, kind)
         a, b = self.temporary(self.cast(a, kind)), self.temporary(self.cast(b, kind))
         first = E("lt" if name.endswith(("min", "imum")) and "min" in name else "gt", (a, b), BOOL, 0, 1)
         if kind.letter == "f":
@@ -2473,6 +2548,11 @@ class Method:
 
     def __init__(self, base: Any, name: str) -> None:
         self.base, self.name = base, name
+
+
+def flat(tree: Any) -> list:
+    """The operands in a tree of lists [operator, tree, tree]."""
+    return [x for part in tree[1:] for x in flat(part)] if type(tree) is list else [tree]
 
 
 def leaves(body: list) -> bool:

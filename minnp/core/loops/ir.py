@@ -278,6 +278,7 @@ class Program:
         self.returned: dict[Any, tuple[int, Any]] = {}
         self.tuples: dict[str, Any] = {}
         self.lists: dict[str, Any] = {}  # lists that are appended to, by name (frontend.Growing)
+        self.reductions: dict[str, Any] = {}  # of a piece of a loop: what its variables are reduced by (threaded.py)
         self.notes: list = []  # what the last outputs say of NumPy's warnings (warned.py)
         self.file, self.line = "", 0
         self.mark = "~"  # behind the names of cotangents, with the order of the derivative

@@ -274,11 +274,8 @@ class Builder:
             op = {"add": "or", "mul": "and"}[op]
         if kind.letter == "b" and op in ("sub", "div", "floordiv", "mod"):
             raise self.fail(f"{op} of truth values")
-        for x in (a, b):  # NumPy 2: a number of Python's has to fit
-            if x.kind.python and not kind.python and kind.letter in "iu":
-                least, most = limits(kind)
-                if x.low < least or x.high > most:
-                    self.check(E("within", (self.temporary(x), const(least), const(most)), BOOL))
+        for x in (a, b):
+            self.in_range(x, kind)
         if op in ("div", "floordiv", "mod") and maybe:
             b = self.temporary(b)
             if b.kind.letter not in "iu" or b.low <= 0 <= b.high:
@@ -337,6 +334,19 @@ class Builder:
             return self.fitting(op, (a, b), kind, min(ends), max(ends))
         return E(op, (a, b), kind)
 
+    def in_range(self, x: E, kind: Kind) -> None:
+        """NumPy 2: a number of Python's has to fit into an integer's dtype."""
+        if kind.python or kind.letter not in "iu" or not any(k.python for k in x.kinds):
+            return
+        least, most = limits(kind)
+        if x.low < least or x.high > most:
+            x = self.temporary(x)
+            fine = E("within", (x, const(least), const(most)), BOOL)
+            for k in x.kinds:
+                if not k.python:
+                    fine = E("or", (fine, E("eq", (self.tag(x), const(place(k))), BOOL, 0, 1)), BOOL, 0, 1)
+            self.check(fine)
+
     def compare(self, op: str, a: E, b: E) -> E:
         python = all(k.python for x in (a, b) for k in x.kinds)
         if python and a.op == b.op == "const":
@@ -352,16 +362,28 @@ class Builder:
         elif "c" in letters:
             if op not in ("eq", "ne"):
                 raise self.fail("an order of complex numbers")
+            if tag is None:  # Python's complex compares itself with a float64, which is a float
+                each = itertools.product(a.kinds, b.kinds)
+                found = {result_kind(OPERATORS[op], kinds) for kinds in each}
+                if len(found) > 1:
+                    raise self.fail("a comparison of complex numbers of several types")
+                (kind,) = found
             common = Kind("c16")
-        elif a.kind.code == b.kind.code:
-            common = a.kind
         else:
-            common = result_kind(operator.add, (a.kind, b.kind))
+            common = self.together_as(op, operator.add, a, b)
         if common.letter in "iu" and op not in ("eq", "ne"):
             low, high = self.decided(op, a, b)
             if low == high and tag is None:
                 return const(low) if kind == BOOL else E("const", (low,), kind, int(low), int(low))
         return E(op, (self.cast(a, common), self.cast(b, common)), kind, 0, 1, kinds, tag)
+
+    def together_as(self, name: str, function: Callable, a: E, b: E) -> Kind:
+        """The kind of function(a, b), in which NumPy takes both."""
+        found = {result_kind(function, kinds) for kinds in itertools.product(a.kinds, b.kinds)}
+        codes = {k.code for k in found}
+        if len(codes) > 1 and not codes <= {"i8", "f8", "c16"}:
+            raise self.fail(f"{name} of a number that is of several types or precisions")
+        return join(frozenset(found))
 
     def decided(self, op: str, a: E, b: E) -> tuple[bool, bool]:
         """(whether it holds for some, whether it holds for all) of integers between these bounds."""

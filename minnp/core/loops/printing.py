@@ -482,6 +482,13 @@ class Printer:
 # ------------------------------------------------------------------ what need not be written
 def inlined(program: Program) -> list:
     """The statements, without checks that Python makes itself and with temporary variables where they are read."""
+    free = temporaries(program)
+    body = unchecked(Inlining(program, free, program.body, copies=True).list(program.body))
+    return Inlining(program, free, body).list(body)
+
+
+def temporaries(program: Program) -> set[str]:
+    """The temporary variables that are assigned once and do not come out."""
     kept = {name for o in program.outputs for name in (o[0], *o[2:])} | {name for _, name in program.results}
     count: dict[str, int] = {}
     for s in statements(program.body):
@@ -489,10 +496,7 @@ def inlined(program: Program) -> list:
             kept.update(s.given, s.returned)
         for name in assigned(s):
             count[name] = count.get(name, 0) + 1
-    free = {n for n, times in count.items() if times == 1 and n not in kept and temporary(n)}
-    body = Inlining(program, free, program.body, copies=True).list(program.body)
-    body = unchecked(body)
-    return Inlining(program, free, body).list(body)
+    return {n for n, times in count.items() if times == 1 and n not in kept and temporary(n)}
 
 
 def defined(body: list, sure: set[str], loose: dict[str, None]) -> set[str]:

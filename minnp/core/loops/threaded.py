@@ -2,14 +2,15 @@
 
 The outermost loop of a program is cut into pieces, each the same program with fewer turns. How many turns a piece has
 depends on their number alone, so the results are the same bits on any number of threads. A variable that a turn reads
-before it assigns it is carried from turn to turn: such a loop is not cut. Where a piece fails, or NumPy might warn, the
-arrays are as they were, and the loop runs once more, from its first turn to its last.
+before it assigns it is carried from turn to turn: such a loop is cut if all that it does with the variable is a
+reduction, of which each piece has a part. Where a piece fails, or NumPy might warn, the arrays are as they were, and
+the loop runs once more, from its first turn to its last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as onp
 
@@ -18,12 +19,158 @@ from ..llvm import engine
 from ..llvm.engine import RANGES, Ranges
 from .batched import read_first
 from .compiled import Code
-from .ir import INT, Assign, Block, Call, Check, E, For, Input, Leave, Permute, Program, View, const, statements
+from .ir import (
+    BOOL,
+    INT,
+    Assign,
+    Block,
+    Call,
+    Check,
+    E,
+    For,
+    If,
+    Input,
+    Kind,
+    Leave,
+    Permute,
+    Program,
+    Store,
+    View,
+    const,
+    expressions,
+    limits,
+    statements,
+    variables,
+    walk,
+)
 from .lowering import FIRST, MET, Lowering
+from .operations import OPERATORS, place
+from .printing import Inlining, temporaries
 from .warned import asked
 
 PIECES, LEAST = 16, 1 << 15  # pieces of a loop; numbers in the arrays of a batch that several threads take
 BEGIN, END = "piece.begin", "piece.end"  # the turns of a piece
+
+
+NEUTRAL: dict[str, Any] = {"add": 0, "sub": 0, "mul": 1, "or": 0, "xor": 0, "and": -1}
+ORDERS = {"gt": "lt", "lt": "gt", "ge": "le", "le": "ge"}  # and what they are with the other operand first
+
+
+class Reduction(NamedTuple):
+    """What a loop does with a variable, and nothing else: variable = variable op x.
+
+    op         of NEUTRAL; or an order, by which the variable and x are compared
+    form       of an order: "new" (x if x op variable else variable), "old" (variable if variable op x else x);
+               "nan" and "nan old" are the same, but take the first of the two where it is NaN
+    start      what the pieces behind the first begin with
+    kind       in which the variable is kept
+    kinds      that it may have
+    followers  variables that are assigned whenever x is taken, and nowhere else
+    depend     all that is assigned only where x is taken
+    """
+
+    op: str
+    form: str
+    start: Any
+    kind: Kind
+    kinds: tuple
+    followers: frozenset[str]
+    depend: frozenset[str]
+
+    def joined(self, a: Any, b: Any) -> tuple[Any, bool]:
+        """(the variable, whether it is b) where it was a and the next piece has b. Raises FloatingPointError."""
+        operator = OPERATORS[self.op]
+        if not self.form:
+            return operator(a, b), False
+        if len(self.kinds) > 1 and b == self.start:
+            raise FloatingPointError("whether it was taken, and so its type, is not known")
+        old = self.form.endswith("old")
+        first, second = (a, b) if old else (b, a)
+        which = operator(first, second) or (self.form.startswith("nan") and first != first)
+        return (first if which else second), bool(which) != old
+
+
+def reduction(name: str, program: Program, body: list) -> Reduction | None:
+    """The reduction that statements make of a variable."""
+    kind, given = program.kinds[name], f"{name}.in"
+    kinds = next((tuple(kinds) for output, kinds, *_ in program.outputs if output == name), (kind,))
+    if not any(i.name == given for i in program.inputs):
+        return None  # the bounds of what it begins with would not hold for the start of a piece
+    own = lambda e: e.op == "var" and e.args[0] == name
+    reads = sum(own(x) for s in statements(body) for e in expressions(s) for x in walk(e))
+    found: set[tuple[str, str]] = set()
+    taken: list[list] = []
+    inner: set[int] = set()  # assignments in branches that take x
+    for s in statements(body):
+        test = bare(s.condition) if type(s) is If else None
+        if test is not None and not s.orelse and test.op in ORDERS and any(map(own, test.args)):
+            a, x = test.args
+            op = test.op if own(x) else ORDERS[test.op]
+            x = a if own(x) else x
+            ways = [t for t in s.then if type(t) is Assign and t.name == name]
+            if len(ways) != 1 or repr(bare(ways[0].value)) != repr(bare(x)) or x.kind.code != kind.code:
+                return None
+            named = variables(x)
+            if any(type(t) in (Store, Leave) or (type(t) is Assign and t.name in named) for t in statements(s.then)):
+                return None  # x may be another one by then, or what follows depends on whether it is taken
+            found.add((op, "new"))
+            taken.append(s.then)
+            inner.add(id(ways[0]))
+            reads -= 1
+    for s in statements(body):
+        if type(s) is Check and s.error == "again" and s.condition.op in ("fits_add", "fits_sub", "fits_mul"):
+            reads -= any(map(own, s.condition.args))
+        if type(s) is not Assign or s.name != name or id(s) in inner:
+            continue
+        e = bare(s.value)
+        if e.op in NEUTRAL and (own(bare(e.args[0])) or (e.op != "sub" and own(bare(e.args[1])))):
+            found.add(("add" if e.op == "sub" else e.op, ""))
+            reads -= 1
+        elif e.op == "select" and sum(map(own, e.args[1:])) == 1 and e.kind.code == kind.code:
+            test, (first, second) = bare(e.args[0]), e.args[1:]
+            form = "old" if own(first) else "new"
+            nan = E("ne", (first, first), BOOL)
+            if test.op == "or" and repr(test.args[1]) == repr(nan):
+                form, test = f"nan {form}".removesuffix(" new"), bare(test.args[0])
+                reads -= 2 * own(first)
+            if test.op not in ORDERS or [repr(x) for x in test.args] != [repr(first), repr(second)]:
+                return None
+            found.add((test.op, form))
+            reads -= 2
+        else:
+            return None
+    if len(found) != 1 or reads:
+        return None
+    op, form = next(iter(found))
+    if not form:
+        start: Any = NEUTRAL[op]
+        if kind.letter == "b":
+            start = bool(start)
+        elif kind.letter == "c" and op == "mul":  # one times infinity is NaN
+            return None
+        elif kind.letter in "fc":  # zero of this sign is neutral
+            start = {"f": -0.0, "c": complex(-0.0, -0.0)}[kind.letter] if op == "add" else 1.0
+        if kind.letter == "u" and op == "and":
+            start = limits(kind)[1]
+    elif kind.letter == "c" or (form == "old" and kind.letter == "f"):  # which takes what follows NaN
+        return None
+    else:
+        least, most = limits(kind) if kind.letter != "f" else (-onp.inf, onp.inf)
+        start = least if op in ("gt", "ge") else most
+        if any(k.code not in (kind.code, "i8") for k in kinds):
+            return None
+    assigned = [t.name for t in statements(body) if type(t) is Assign]
+    depend = {t.name for then in taken for t in statements(then) if type(t) is Assign} - {name, f"{name}#"}
+    always = {t.name for then in taken for t in then if type(t) is Assign and assigned.count(name) == 1}
+    followers = {n for n in depend & always if assigned.count(n) == 1}
+    return Reduction(op, form, start, kind, kinds, frozenset(followers), frozenset(depend))
+
+
+def bare(e: E) -> E:
+    """An expression without what keeps its number as it is."""
+    while e.op == "copy" or (e.op == "cast" and e.kind.letter == e.args[0].kind.letter in "fc"):
+        e = e.args[0]
+    return e
 
 
 def outermost(program: Program) -> tuple[list, For | None]:
@@ -64,22 +211,42 @@ def cut(program: Program) -> tuple[Program | None, str]:
     read_first(loop.body, always, carried)
     carried &= assigned
     outputs = {v for name, _, tag, flag in program.outputs for v in (name, tag, flag) if v}
-    if carried or outputs & assigned - always:
-        name = min(carried or outputs & assigned - always)
-        return None, f"{name.rstrip('?#')}, which prange carries from turn to turn"
+    reductions: dict[str, Reduction] = {}
+    free, plain = temporaries(program), loop.body
+    for copies in (True, False):
+        plain = Inlining(program, free, plain, copies).list(plain)
+    for name in sorted({v.rstrip("#") for v in carried | ((outputs & assigned) - always)}):
+        found = reduction(name, program, plain) if name in assigned else None
+        if found is not None:
+            reductions[name] = found
+    followers = {v for found in reductions.values() for v in found.followers}
+    depend = {v for found in reductions.values() for v in found.depend}
+    known = {v for name in reductions for v in (name, f"{name}#")}
+    left = (carried - known) | (outputs & assigned - always - known - followers) | (depend & (carried | known))
+    if left:
+        return None, f"{min(left).rstrip('?#')}, which prange carries from turn to turn"
     piece = Program(f"{program.name}_piece")
     piece.__dict__.update({k: v for k, v in program.__dict__.items() if k != "name"})
     piece.kinds = {**program.kinds, BEGIN: INT, END: INT}
     piece.inputs = [*program.inputs, Input(BEGIN, INT, None, False), Input(END, INT, None, False)]
     at = lambda end: E("add", (loop.start, E("mul", (E("var", (end,), INT), const(loop.step)), INT)), INT)
     stop = E("min" if loop.step > 0 else "max", (loop.stop, at(END)), INT)
-    piece.body = _put(program.body, loop, loop._replace(start=at(BEGIN), stop=stop))
+    starts: list = []
+    for name, found in reductions.items():
+        starts.append(Assign(name, const(found.start, found.kind)))
+        if found.form and len(found.kinds) > 1:
+            known_as = next(k for k in found.kinds if k.code == found.kind.code)
+            starts.append(Assign(f"{name}#", const(place(known_as))))
+    behind = E("ne", (E("var", (BEGIN,), INT), const(0)), BOOL, 0, 1)
+    begin = [If(behind, starts, [])] if starts else []
+    piece.body = _put(program.body, loop, [*begin, loop._replace(start=at(BEGIN), stop=stop)])
+    piece.reductions = reductions
     return piece, ""
 
 
-def _put(body: list, old: For, new: For) -> list:
-    swap = lambda s: new if s is old else Block(s.label, _put(s.body, old, new)) if type(s) is Block else s
-    return [swap(s) for s in body]
+def _put(body: list, old: For, new: list) -> list:
+    swap = lambda s: new if s is old else [Block(s.label, _put(s.body, old, new)) if type(s) is Block else s]
+    return [made for s in body for made in swap(s)]
 
 
 class Pieces(Code):
@@ -88,7 +255,8 @@ class Pieces(Code):
     def __init__(self, piece: Program, whole: Code, turns: Callable, least: int) -> None:
         self.whole, self.turns, self.least = whole, turns, least
         super().__init__(piece, whole.failed)
-        self.restores = self.warns or any(type(s) is Check for s in statements(piece.body))
+        self.reductions: dict[str, Reduction] = piece.reductions
+        self.restores = self.warns or bool(self.reductions) or any(type(s) is Check for s in statements(piece.body))
         self.ranges: dict[tuple, Ranges] = {}
         self.alone, whole.call = whole.call, self.shared
 
@@ -127,11 +295,34 @@ class Pieces(Code):
         if found is None:
             found = self.ranges[key] = self.built_ranges(key)
         found.run(1, count, 1 if threads.alone() else threads.num_threads(), slots, *arrays)
-        if slots[:, 0].any() or (warns and slots[:, MET].any()):
+        try:
+            if slots[:, 0].any() or (warns and slots[:, MET].any()):
+                raise FloatingPointError
+            return (*results, *self.joined(slots))
+        except FloatingPointError:
             for a, was in restored:
                 a[...] = was
             return self.alone(*values, donate=donate)
-        return (*results, *self.numbers_of(slots[-1]))
+
+    def joined(self, slots: onp.ndarray) -> list:
+        """The numbers that come out of all pieces, those of reductions from one to the next. Raises FloatingPointError
+        where NumPy would warn."""
+        if not self.reductions:
+            return self.numbers_of(slots[-1])
+        outputs, joined = self.program.outputs, list[Any]()
+        names = [name for name, *_ in outputs] + [flag for *_, flag in outputs if flag]
+        for row in slots:
+            found = dict(zip(names, self.numbers_of(row)))
+            last = joined[-1] if joined else found
+            took: set[str] = set()
+            for name, r in self.reductions.items():
+                if name in found and joined:
+                    with onp.errstate(all="raise"):
+                        found[name], new = r.joined(last[name], found[name])
+                    took |= set() if new else r.followers
+            joined.append({name: last[name] if name in took else x for name, x in found.items()})
+        end = joined[-1]
+        return [*[end[name] for name in names], *[str(type(end[name])) for name, _, tag, _ in outputs if tag]]
 
     def built_ranges(self, contiguous: tuple) -> Ranges:
         """The machine code of a piece."""

@@ -1,0 +1,159 @@
+"""Loops over numbers of many dtypes, NumPy's and Python's: random programs, and what they found."""
+
+import mixed_fuzzer
+import numpy
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import jit
+from minnp.core.llvm import engine
+from minnp.core.loops import operations, printing, runtime
+
+pytestmark = [
+    pytest.mark.host("about compiled code on NumPy's memory"),
+    pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python"),
+]
+
+
+@pytest.mark.parametrize("seed", [136, 337, 366, 395, 858])
+def test_random_programs(seed):
+    assert not mixed_fuzzer.differs(seed)
+
+
+@pytest.mark.slow
+def test_many_random_programs():
+    minnp.report(reset=True)
+    assert not [found for found in map(mixed_fuzzer.differs, range(2000, 2150)) if found]
+
+
+def raised(f, *args):
+    try:
+        with numpy.errstate(over="ignore"):
+            return repr(f(*args))
+    except OverflowError as error:
+        return str(error)
+
+
+def in_place(x, n):
+    for _ in range(1):
+        x[1:] += n
+    return x
+
+
+def least(x, n):
+    for i in range(2):
+        k = np.minimum(x[i], n)
+    return k
+
+
+def pythons_or_numpys(x, n):
+    k, c = n, 0
+    for i in range(3):
+        c = x[i] - k
+        k = x[0]
+    return c
+
+
+def compared(x, n):
+    best, c = n, 0
+    for i in range(3):
+        if x[i] > best:
+            best, c = x[i], c + 1
+    return best, c
+
+
+@pytest.mark.skipif(operations.OLD, reason="NumPy 1 promotes by values")
+@pytest.mark.parametrize("f", [in_place, least, pythons_or_numpys, compared], ids=lambda f: f.__name__)
+def test_pythons_numbers_beside_numpys(f):
+    g = jit(f)
+    for n in (3, -3, 200, -200, 300):
+        for dtype in ("int8", "uint8", "int16"):
+            expected = raised(f, numpy.arange(1, 4).astype(dtype), n)
+            assert raised(g, np.arange(1, 4).astype(dtype), n) == expected
+
+
+@pytest.mark.skipif(operations.OLD, reason="NumPy 1 promotes by values")
+def test_a_float_or_a_float32_is_compared_as_numpy_does():
+    x = numpy.array([0.1, 0.2, 0.15], "f4")
+    for n in (0.1, 0.2, 0.3, -1.0):
+        assert repr(jit(compared)(np.array(x), n)) == repr(compared(x, n))
+
+
+def test_pythons_conjugate():
+    def f(x, y):
+        for _ in range(2):
+            x, y = x.conjugate(), y.conjugate()
+        return x, y
+
+    for x in (1.5, 2, 1 + 2j):
+        assert repr(jit(f)(x, numpy.float32(0.5))) == repr(f(x, numpy.float32(0.5)))
+
+
+def multiplied(n, s):
+    for _ in range(n):
+        s = (s * 6364136223846793005 + 1442695040888963407) & 0x7FFFFFFFFFFFFFFF
+    return s
+
+
+def hashed(n, h):
+    for b in range(n):
+        h = 2**32 - 1 & (h ^ b) * 0x9E3779B97F4A7C15
+    return h
+
+
+def java(n, s):
+    t = 0.0
+    for _ in range(n):
+        s = (s * 0x5DEECE66D + 0xB) & ((1 << 48) - 1)
+        t += s >> 16
+    return s, t
+
+
+def negative(n, s):
+    for i in range(n):
+        s = (-3 * s * s * s - 12345678901234567 - s * i) % 2**40
+    return s
+
+
+def of_array(n, s):
+    x = np.arange(n)
+    for i in range(n):
+        s = (s * PRIME * int(x[i]) | x[i].item() * 3) & MASK
+        x[i] = (x[i] * 12345 + i) & 0xFF
+    return s, x
+
+
+def of_two_types(n, s):
+    for i in range(n):
+        s = ((s + i) * (np.int64(3) if i == 2 else 3)) & 0xFFFF
+    return s
+
+
+PRIME, MASK = 1099511628211 * 2**40 + 1, 2**62 - 1
+
+
+@pytest.mark.parametrize("f", [multiplied, hashed, java, negative, of_array, of_two_types], ids=lambda f: f.__name__)
+def test_integers_beyond_64_bits_behind_which_a_mask_follows(f):
+    g = jit(f)
+    for n, s in (3, 1), (30, 12345), (7, 2**39), (9, -(2**39)):
+        with numpy.errstate(over="ignore"):
+            assert repr(g(n, s)) == repr(f(n, s))
+    minnp.report(reset=True)
+    g(30, 12345)
+    assert not minnp.report()
+
+
+def test_such_loops_print_as_python(monkeypatch):
+    programs = []
+    made = runtime.LoopRow.__init__
+    monkeypatch.setattr(
+        runtime.LoopRow, "__init__", lambda self, code: programs.append(code.program) or made(self, code)
+    )
+    for f in hashed, negative:
+        copy = type(f)(f.__code__.replace(co_name=f"{f.__name__}_"), f.__globals__)
+        jit(copy)(30, 12345)
+        (program,) = programs
+        given = [30 if i.name == "n.in" else 12345 for i in program.given]
+        assert printing.as_python(program)(*given)[-1] == f(30, 12345)
+        programs.clear()
