@@ -20,7 +20,7 @@ from . import numpy  # arrays have their operators from there, and rows are ther
 from .core.api.functions import LATE
 from .core.arrays.devices import Context, cpu, current_context, gpu, set_context
 from .core.cpu import memory_reuse, num_threads, prange, set_num_threads
-from .core.rows.budget import set_compile_budget
+from .core.rows.budget import set_compile_budget, set_gradient_budget
 from .core.rows.policy import get_global_policy, policy, set_backend, set_global_policy, wrap_policy
 from .core.rows.report import report, reset_report
 from .core.transforms.grad import grad, grad_and_loss, stop_gradient, value_and_grad, vjp
@@ -123,6 +123,7 @@ __all__ = [
     "set_compile_budget",
     "set_context",
     "set_global_policy",
+    "set_gradient_budget",
     "set_num_threads",
     "stop_gradient",
     "value_and_grad",

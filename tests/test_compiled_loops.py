@@ -1,5 +1,7 @@
 """The C part's calls of compiled loops, beside the Python they replace."""
 
+import tracemalloc
+
 import loop_fuzzer
 import numpy
 import pytest
@@ -9,7 +11,7 @@ import minnp.numpy as np
 from minnp import jit
 from minnp.core.compiled import fastpath
 from minnp.core.llvm import engine
-from minnp.core.loops import compiled
+from minnp.core.loops import compiled, source
 
 pytestmark = [
     pytest.mark.host("about compiled code on NumPy's memory"),
@@ -146,7 +148,111 @@ def test_the_tape_of_a_gradient_grows(calls, monkeypatch):
     assert max(code.room for code in rooms) > 2
 
 
+def test_a_gradient_keeps_no_more_than_it_may():
+    @jit
+    def part(x, s, first, last):
+        for i in range(first, last):
+            s = np.sin(s) * x + i
+        return s
+
+    def whole(x, n):
+        return part(x, x, 0, n)
+
+    def in_parts(x, n):
+        s = x
+        for first in range(0, n, 1000):
+            s = minnp.checkpoint(part)(x, s, first, first + 1000)
+        return s
+
+    def run(f):
+        tracemalloc.start()
+        try:
+            return minnp.grad(f)(np.float64(0.5), 40_000), tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    run(in_parts)
+    expected, most = run(whole)
+    before = minnp.set_gradient_budget(100_000)
+    try:
+        found, peak = run(in_parts)
+        with pytest.raises(
+            MemoryError, match=r"the loop at .*test_compiled_loops.py:\d+ keeps more than 100,000 bytes"
+        ):
+            run(whole)
+        assert minnp.set_gradient_budget(10**9) == 100_000
+        numpy.testing.assert_allclose(run(whole)[0], expected, rtol=1e-12)
+    finally:
+        minnp.set_gradient_budget(before)
+    numpy.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert peak < 400_000 < 600_000 < most
+    with pytest.raises(ValueError, match="at least 8 bytes, got 7"):
+        minnp.set_gradient_budget(7)
+
+
 @pytest.mark.parametrize("seed", range(31, 2000, 600))
 def test_random_programs(calls, seed):
     assert not loop_fuzzer.differs(seed)
     assert not loop_fuzzer.differs_in_gradient(seed)
+
+
+def swept(x, y):
+    """Writes to an array, reads what it wrote, and carries a number."""
+    x, s = x.copy(), 0.0
+    for i in range(1, len(x)):
+        x[i] = np.sin(x[i - 1]) * y + x[i] * x[i]
+        if x[i] > 0.5:
+            s += x[i] * y
+    return x, s
+
+
+def bound_anew(x, y):
+    for _ in range(3):
+        x = x * y + x[::-1]
+    return x, y
+
+
+def raising(x, y):
+    for i in range(4):
+        y = y * x[i]
+    return x, y
+
+
+def leaves(x):
+    return x if isinstance(x, (tuple, list)) else (x,)
+
+
+@pytest.mark.parametrize("f", [swept, bound_anew], ids=lambda f: f.__name__)
+def test_loops_under_checkpoint(f, calls):
+    x = np.array(numpy.linspace(0.1, 0.9, 7))
+
+    def loss(run):
+        def of(x, y):
+            a, s = run(x, y)
+            return np.sum(a * np.arange(7.0)) + s * y
+
+        return of
+
+    eager, ours = loss(f), loss(minnp.checkpoint(jit(f)))
+    for transform in (
+        lambda g: minnp.grad(g, (0, 1)),
+        lambda g: minnp.grad(lambda x, y: np.sum(minnp.grad(g)(x, y) * np.cos(x))),
+        lambda g: lambda x, y: minnp.jvp(minnp.grad(g), (x, y), (x, y))[1],
+    ):
+        expected = transform(eager)(x, 0.7)
+        for ran in (transform(ours), jit(transform(ours))):
+            for u, v in zip(leaves(ran(x, 0.7)), leaves(expected), strict=True):
+                numpy.testing.assert_allclose(u, v, rtol=1e-11)
+    with pytest.raises(IndexError, match="index 3 is out of bounds"):
+        minnp.grad(lambda x: minnp.checkpoint(jit(raising))(x, 1.0)[1])(np.ones(3))
+
+
+def test_the_pace_of_a_loop_that_is_worth_it_at_once():
+    pace = source.Pace()
+    for _ in range(6):
+        pace.took(1.0)
+    pace.pythons()
+    pace.machine = 1.0
+    pace.took(1.0)  # of another number of turns, before Python's run ended
+    pace.end()
+    assert not pace.asked

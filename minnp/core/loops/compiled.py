@@ -20,7 +20,6 @@ from .lowering import FIRST, MET, Layout, Lowering, NotLowered
 from .warned import asked, give, risky
 
 BUG = "minnp's compiler failed, please report it"
-MOST = 1 << 28  # numbers on a tape
 # Characters of LLVM's text that it compiles in a second, at its levels 2 and 1, and how many an expression becomes.
 FAST, FASTER, EACH = 400_000, 2_000_000, 80
 NOTHING: dict = {}
@@ -63,6 +62,15 @@ class Code:
         self.makers = [[maker(k) for k in kinds] for _, kinds, _, _ in program.outputs]
         self.call = self.in_python if fastpath is None else self.compiled_call()
 
+    @property
+    def room(self) -> int:
+        """How many numbers a tape has room for."""
+        return min(self._room, budget.kept // 8)
+
+    @room.setter
+    def room(self, count: int) -> None:
+        self._room = count
+
     def in_python(self, *values: Any, donate: dict[int, tuple[int, bool]] = NOTHING) -> tuple:
         return self.run(values, donate)
 
@@ -96,9 +104,13 @@ class Code:
             out = self.once(values, donate)
             if out is not None:
                 return out
+            if self.room >= budget.kept // 8:
+                raise MemoryError(
+                    f"the gradient of the loop at {self.program.file}:{self.program.line} keeps more than "
+                    f"{budget.kept:,} bytes; minnp.checkpoint of a function that runs a part of its iterations keeps "
+                    "less, and minnp.set_gradient_budget allows more"
+                )
             self.room *= 4
-            if self.room > MOST:
-                raise MemoryError(f"the gradient of a loop keeps more than {MOST} numbers; checkpoint it in parts")
 
     def once(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]]) -> tuple | None:
         """One run; None if the tape was full."""

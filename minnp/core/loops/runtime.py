@@ -29,6 +29,7 @@ from ..rows.state import capture, state
 from ..rows.value import Host, Tracer, concrete, is_scalar
 from ..transforms import grad
 from ..transforms.jvp import JvpTrace
+from ..transforms.rematerialisation import Recording
 from ..transforms.tape import GradTrace
 from ..transforms.vmap import BatchTrace, Count, Ruled, Uneven
 from .batched import Batched, batched, same
@@ -53,8 +54,8 @@ ABSENT = object()
 NOTHING: dict[str, Any] = {"": None}  # that a loop binds
 RAN = [0]  # compiled loops that were worth it
 PYTHONS = (int, float, bool, complex)
-FOLLOWING = (CaptureTrace, GradTrace, JvpTrace, BatchTrace)  # which take a loop for a row
-DERIVATIVES = {GradTrace: adjoint, JvpTrace: tangent}
+FOLLOWING = (CaptureTrace, GradTrace, Recording, JvpTrace, BatchTrace)  # which take a loop for a row
+DERIVATIVES = {GradTrace: adjoint, Recording: adjoint, JvpTrace: tangent}
 MOST = 32  # programs of one loop
 PATIENCE, LONGEST = 4, 1 << 12  # how often a loop is looked at that Python has to run; how often it then is not
 FEW, MANY, LARGE = 10, 64, 1 << 20  # turns of a loop, elements of an array

@@ -232,7 +232,7 @@ class Pace:
     def took(self, seconds: float) -> bool:
         """A run by compiled code did. Whether it was worth it, as far as is known."""
         if 4 * self.machine > seconds:
-            self.patience, self.usual = self.FIRST, 0.0
+            self.patience, self.usual, self.asked = self.FIRST, 0.0, False
             self.compiled.clear()
         elif self.settled:
             self.settled -= 1

@@ -1,4 +1,4 @@
-"""How long compiling one part of a function may take."""
+"""How long compiling one part of a function may take, and what the gradient of a loop may keep."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import time
 
 seconds = float(os.environ.get("MINNP_COMPILE_BUDGET", "2"))
+kept = int(os.environ.get("MINNP_GRADIENT_BUDGET", 1 << 31))  # bytes
 
 
 def set_compile_budget(limit: float) -> float:
@@ -25,6 +26,26 @@ def set_compile_budget(limit: float) -> float:
     if not limit > 0:
         raise ValueError(f"set_compile_budget: more than 0 seconds, got {limit}")
     before, seconds = seconds, limit
+    return before
+
+
+def set_gradient_budget(limit: int) -> int:
+    """Let the gradient of one compiled loop keep up to `limit` bytes for its way back; the limit until now.
+
+    A gradient that would keep more raises MemoryError, which names the loop. `minnp.checkpoint` of a function that runs
+    a part of the iterations keeps the numbers of one part at a time, and computes them again on the way back. The
+    default is 2 GiB, or the environment's MINNP_GRADIENT_BUDGET.
+
+    Raises ValueError unless there is room for one number, 8 bytes.
+
+    >>> before = set_gradient_budget(10**6)
+    >>> set_gradient_budget(before)
+    1000000
+    """
+    global kept
+    if not limit >= 8:
+        raise ValueError(f"set_gradient_budget: at least 8 bytes, got {limit}")
+    before, kept = kept, int(limit)
     return before
 
 
