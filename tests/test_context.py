@@ -147,6 +147,7 @@ MEMORY = [
     ["b = a.view('i8')", "b[0] += 3", "a.view('f4')[1, 0] = 2"],
     ["b = np.frombuffer(a, 'i4', 3, 8)", "b[1:] = 9"],
     ["a.flat[3] = 9", "a.flat[[0, 5]] = [7, 8]", "a.T.flat[1::4] = -1", "a[:, ::2].flat = [3, 4]"],
+    ["a.flat[::2] = a", "a[:, ::2].flat = a[::-1, ::2]"],
     ["it = a.flat", "a.flat[0] = next(it) + next(it) + it.index + it.coords[1] + next(it)"],
     ["with np.nditer(a, op_flags=['readwrite']) as it:", "  for v in it: v[...] = 2 * v"],
     ["for i, v in np.ndenumerate(a): a[i] = v + i[0]"],

@@ -29,6 +29,8 @@ x.ravel()[2:5] *= v[:3] -> x * x
 x.T.ravel()[2:5] *= v[:3] -> x * x
 x.flat[[1, 5, 1]] = v[:3] -> x * x
 x.flat = v -> x * x
+x.flat[::2] = x; x[1:].flat[1:] = x[:2] -> x * v
+x.T.flat = x[:, ::-1]; x.flat = x[::-1]; x.flat[[1, 0, 2]] = x[0] -> x * v
 x[...] = np.concatenate([x.T.flat, v])[4:].reshape(3, 4); x[1:].ravel()[:] = x[:2].T.flat -> x * np.dot(x.flat, x.flat)
 x.sort(axis=0); x[0] *= v -> x * x
 x.partition(1, axis=0) -> x[1] * v

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..arrays import devices, flags
+from ..arrays import devices, flags, writing
 from ..arrays.array import (
     ARRAY_TYPES,
     OBJECT,
@@ -24,17 +24,20 @@ from ..arrays.array import (
     concretize,
     ndarray,
     read,
+    root_of,
     show_again,
     stack_nested,
+    steps_of,
     unwrap,
     wrap,
 )
-from ..arrays.writing import holds_value, write
+from ..arrays.writing import holds_value, traced, write
 from ..cpu import owned
 from ..rows.dispatch import bind
 from ..rows.on_device import laid_out
 from ..rows.primitive import TABLE
 from ..rows.state import state, watched
+from ..rows.strides import alike
 from ..rows.value import Buffer, Host, Tracer, concrete, example, is_scalar, overlapping
 from ..transforms.trace import Constant
 from . import functions
@@ -385,7 +388,8 @@ def _set_flat(self: ndarray, value: Any) -> None:
     v = onp.ravel(v) if not isinstance(value, ndarray) else value.reshape(-1)
     if not (self.size and self.ndim and len(v)):
         return write(self, ..., v[0]) if self.size and len(v) else None
-    FlatIterator(self)[:] = v[onp.arange(self.size) % len(v)]
+    if not _write_overlapping(self, None, value):
+        FlatIterator(self)[:] = v[onp.arange(self.size) % len(v)]
 
 
 class _FlatType(type):
@@ -420,6 +424,8 @@ class FlatIterator(metaclass=_FlatType):
             flat[i] = v
             return
         shape = self.base.shape
+        if _write_overlapping(self.base, i, value):
+            return
         at = array_of(onp.arange(self.base.size))[index]
         if n := getattr(at, "ndim", 0) and at.size:  # NumPy repeats the values, and leaves those over
             value = stack_nested(value) if type(value) in (list, tuple) and holds_value(v) else value
@@ -472,6 +478,26 @@ def _elements(flat: FlatIterator) -> Any:
 
 
 TAKEN[FlatIterator] = _elements
+
+
+def _write_overlapping(base: ndarray, index: Any, value: Any) -> bool:
+    """base.flat[index] = value, or base.flat = value, if both show the same memory: NumPy reads while it writes. Which
+    element goes where it says itself, of an array of places. False where that is not known."""
+    if not isinstance(value, Array) or root_of(value) is not root_of(base) or traced(index):
+        return False
+    steps, others = steps_of(base), steps_of(value)
+    if any(row.name in ("view", "real", "imag") for row, _ in (*steps, *others)):
+        return False
+    root = example(read(root_of(base)))
+    places = alike(laid_out(root) if type(root) is Buffer else root, onp.intp)
+    places[...] = onp.arange(places.size).reshape(places.shape)
+    out, new = writing.shown(places, steps), writing.shown(places, others)
+    if index is None:
+        out.flat = new
+    else:
+        out.flat[index] = new
+    write(base, ..., root_of(value).reshape(-1)[array_of(out)])
+    return True
 
 
 def _flat(self: ndarray) -> Any:
