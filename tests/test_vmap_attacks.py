@@ -498,3 +498,10 @@ def test_a_batched_mask_meets_a_cotangent_that_is_not_batched() -> None:
     x, weights = onp.array([1.0, -2.0, 3.0]), onp.array([1.0, 2.0, 4.0])
     twice = grad(lambda x: (grad(lambda x: (x[x > 0] ** 2).sum())(x) * np.array(weights)).sum())
     assert vmap(twice)(np.array([x, -x])).tolist() == [[2.0, 0.0, 8.0], [0.0, 4.0, 0.0]]
+
+
+def test_a_mask_without_axes_of_each_example() -> None:
+    f = lambda m: np.ravel(m[m < 1]).sum()
+    assert vmap(f)(np.array([0.25, 0.5])).tolist() == [0.25, 0.5]
+    assert vmap(f)(np.array([0.25, 3.0])).tolist() == [0.25, 0.0]
+    assert vmap(lambda m: np.ravel(m[m < 1]))(np.array([0.25, 0.5])).tolist() == [[0.25], [0.5]]

@@ -277,7 +277,7 @@ def untraced(params: dict) -> dict | None:
     if not traced(index):
         return params
     parts = index if type(index) is tuple else (index,)
-    numbers = all(type(p) is Tracer and not p.shape for p in filter(traced, parts))
+    numbers = all(type(p) is Tracer and not p.shape and p.dtype.kind != "b" for p in filter(traced, parts))  # no masks
     return {"index": _zeros(index)} if numbers else None
 
 
