@@ -113,6 +113,24 @@ def test_warnings_are_those_of_numpy(f):
                     assert got == want
 
 
+def whole_numbers(x, out):
+    for i in range(len(x)):
+        if out[i] != 5:
+            out[i] = x[i] // out[i] + (x % out)[i]
+        out[i] %= np.remainder(x[i], out[0])
+    return out
+
+
+@pytest.mark.parametrize("dtype", ["i8", "i1", "u4"])
+def test_integers_divided_by_zero_are_warned_of(dtype):
+    function = jit(whole_numbers)
+    for action in ("default", "always", "error", "default"):
+        for x, out in (([7, 2, 9], [2, 5, 4]), ([7, 2, 9], [2, 5, 0]), ([0, 2, 9], [0, 1, 3])):
+            want = outcome(whole_numbers, onp.array(x, dtype), onp.array(out, dtype), action)
+            got = outcome(function, onp.array(x, dtype), onp.array(out, dtype), action)
+            assert got == want if action != "always" else [w[0] for w in got[2]] == [w[0] for w in want[2]]
+
+
 def test_what_is_ignored_costs_nothing_and_what_is_raised_is_pythons():
     g = jit(quotients)
     x, out = onp.array([2.0, 0.0, 4.0]), onp.zeros(3)

@@ -108,6 +108,11 @@ class Noting(Builder):
     def note(self, e: E, out: E) -> None:
         test = lambda op, *args: self.held(E(op, args, BOOL, 0, 1))
         every = lambda op, parts: test(op, parts[0], every(op, parts[1:])) if len(parts) > 1 else parts[0]
+        zero = lambda x: test("eq", x, const(0 if x.kind.letter in "iu" else 0.0, x.kind))
+        if out.kind.letter in "iu":
+            name = f"{self.spoken}{self.named or OPERATORS[e.op]}" if self.spoken is not None else ""
+            self.happened("divide" if name else "", name, zero(e.args[1]), e)
+            return
         if out.kind.letter == "c" or self.spoken is None:
             given = [test("finite", a) for a in e.args if a.kind.letter in "fc"]
             event = test("not", test("finite", out))
@@ -119,9 +124,9 @@ class Noting(Builder):
         infinite = every("and", [test("isinf", out), *[test("finite", a) for a in floats]])
         divisor = {"div": 1, "floordiv": 1, "pow": 0}.get(e.op)
         if divisor is not None:
-            zero = test("eq", e.args[divisor], const(0.0, e.args[divisor].kind))
-            self.happened("divide", name, test("and", infinite, zero), e)
-            self.happened("over", name, test("and", infinite, test("not", zero)), e)
+            by_zero = zero(e.args[divisor])
+            self.happened("divide", name, test("and", infinite, by_zero), e)
+            self.happened("over", name, test("and", infinite, test("not", by_zero)), e)
         else:
             self.happened("divide" if e.op in LOGARITHMS else "over", name, infinite, e)
         fine = [test("not", test("isnan", a)) for a in floats]
@@ -149,7 +154,11 @@ class Noting(Builder):
 
 def risky(e: E) -> bool:
     """Whether NumPy may warn of what an operation gives."""
-    if e.kind.letter not in "fc" or all(k.python for k in e.kinds):
+    if all(k.python for k in e.kinds):
+        return False
+    if e.kind.letter in "iu":
+        return e.op in ("floordiv", "mod") and e.args[1].low <= 0 <= e.args[1].high
+    if e.kind.letter not in "fc":
         return False
     if e.op == "cast":
         return e.args[0].kind.letter in "fc" and e.args[0].kind.dtype.itemsize > e.kind.dtype.itemsize
