@@ -192,17 +192,21 @@ def timeline() -> None:
     starts = [s.start for s in recorded.spans if s.name == "batch"]
     begin, end = min(itertools.pairwise(starts), key=lambda pair: pair[1] - pair[0])  # what no other work disturbed
     inside = [s for s in recorded.spans if begin <= s.start < end]
-    figure, axis = plt.subplots(figsize=(7, 2.2))
+    figure, axis = plt.subplots(figsize=(7, 3))
     open_until: list[int] = []
     for span in sorted(inside, key=lambda s: (s.start, -s.duration)):
         while open_until and open_until[-1] <= span.start:
             open_until.pop()
         left, width, depth = (span.start - begin) / 1e6, span.duration / 1e6, len(open_until)
         axis.barh(-depth, width, left=left, height=0.9, color=(OURS, "#7fa6e0")[depth], edgecolor="white")
-        if span.duration > (end - begin) / 20:
-            axis.text(left, -depth + (0.2 if depth else 0), f" {span.name}", va="center", fontsize=9, color="white")
+        if span.duration > (end - begin) / 6:
+            axis.text(left + width / 2, -depth, span.name, ha="center", va="center", fontsize=9, color="white")
+        elif span.duration > (end - begin) / 100:  # beside its row
+            at = {"rotation": 60, "ha": "left"} if depth == 0 else {"rotation": -60, "ha": "left"}
+            height, va = (0.5, "bottom") if depth == 0 else (-depth - 0.5, "top")
+            axis.text(left + width / 2, height, span.name, va=va, fontsize=8, rotation_mode="anchor", **at)
         open_until.append(span.start + span.duration)
-    axis.set(yticks=[], xlabel="milliseconds of one step", xlim=(0, None))
+    axis.set(yticks=[], xlabel="milliseconds of one step", xlim=(0, None), ylim=(-2.6, 1.6))
     axis.spines["left"].set_visible(False)
     save("timeline", figure)
 
