@@ -358,8 +358,9 @@ class Info(onp.__array_namespace_info__ if NUMPY_2 else _HostInfo):
     def default_device(self) -> str:
         return devices.name_of(devices.current_context())
 
-    def devices(self) -> list[str]:
-        return list(dict.fromkeys(["cpu", self.default_device()]))
+    def devices(self) -> Any:
+        found = super().devices()  # a tuple since NumPy 2.5
+        return type(found)(dict.fromkeys([*found, self.default_device()]))
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, onp.dtype]:
         return super().default_dtypes(device=self._host(device))

@@ -452,13 +452,8 @@ class FlatIterator(metaclass=_FlatType):
         i, element = self._flat.index, next(self._flat)
         return element if self._host() is not None and not watched() else self[i]
 
-    @property
-    def index(self) -> int:
-        return self._flat.index
-
-    @property
-    def coords(self) -> tuple[int, ...]:
-        return self._flat.coords
+    index = property(lambda self: self._flat.index, doc=onp.flatiter.index.__doc__)
+    coords = property(lambda self: self._flat.coords, doc=onp.flatiter.coords.__doc__)
 
     def copy(self) -> ndarray:
         return self.base.flatten()
