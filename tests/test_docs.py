@@ -12,6 +12,7 @@ from public import public
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
+@pytest.mark.long
 @pytest.mark.host("the pages print what the default policy gives")
 @pytest.mark.either("whole programs, of functions that other tests call both ways")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)

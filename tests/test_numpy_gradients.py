@@ -438,6 +438,7 @@ def test_vmap_is_a_loop(name):
     onp.testing.assert_allclose(onp.asarray(vmap(program)(*batches)), onp.stack([one, one]), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_jit_is_the_function_itself(name):
     f, *xs = CASES[name]

@@ -208,6 +208,7 @@ def test_every_program_has_its_results():
 
 @pytest.mark.host("the programs print what the default policy gives")
 @pytest.mark.either("whole programs, of functions that other tests call both ways")
+@pytest.mark.long
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
 def test_a_program_prints_what_its_source_says(path):
     library = NEEDS.get(path.stem)

@@ -52,6 +52,7 @@ def chosen(name: str, share: int) -> bool:
     return zlib.crc32(name.encode()) % share == SETTING % share
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_agrees_in_every_way(name: str, request: pytest.FixtureRequest) -> None:
     if not (request.config.getoption("--all") or chosen(name, SHARE)):
@@ -59,6 +60,7 @@ def test_program_agrees_in_every_way(name: str, request: pytest.FixtureRequest) 
     agrees(name)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_agrees_on_a_device(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if not chosen(f"{name} on a device", 4 if request.config.getoption("--all") else 3 * SHARE):

@@ -21,7 +21,7 @@ BY_TORCHRUN = ("total.py", "accident")  # a few seconds each: torch is imported 
 
 @pytest.mark.parametrize(
     ("name", "program", "command", "shown"),
-    [pytest.param(*p, marks=() if p[0] == "total.py" else pytest.mark.slow, id=p[2]) for p in PROGRAMS],
+    [pytest.param(*p, marks=pytest.mark.long if p[0] == "total.py" else pytest.mark.slow, id=p[2]) for p in PROGRAMS],
 )
 def test_a_program_prints_what_the_page_shows(job, tmp_path, name, program, command, shown):
     pytest.importorskip("torch", reason="torchrun comes with torch")

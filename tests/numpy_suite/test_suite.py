@@ -8,6 +8,7 @@ from . import run
 from .__main__ import TO_EXPLAIN
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.host("the lists of known failures are of NumPy's own kernels"),
     pytest.mark.either("minutes, nearly all in NumPy's code; test_compiled compares the first lines of ours"),
 ]

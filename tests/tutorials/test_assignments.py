@@ -47,10 +47,11 @@ def test_the_readme_lists_every_notebook():
     assert [name for name in NOTEBOOKS if f"`{name}`" not in text] == []
 
 
-LONG = ("convnet.py", "gan.py", "lstm_captioning.py", "rnn_captioning.py", "saliency_and_style.py")
+SLOW = ("convnet.py", "gan.py", "lstm_captioning.py", "rnn_captioning.py", "saliency_and_style.py")
 
 
-@pytest.mark.parametrize("notebook", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in NOTEBOOKS])
+@pytest.mark.long
+@pytest.mark.parametrize("notebook", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in NOTEBOOKS])
 def test_solved(notebook):
     done = run(notebook, "--solved")
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -38,6 +38,7 @@ def test_digits_with_a_process_killed_on_the_way(tmp_path):
     assert float(re.search(r"test accuracy ([\d.]+)%", together)[1]) > 94
 
 
+@pytest.mark.long
 def test_heat(tmp_path):
     """The start is found, and the numbers are those of one process."""
     program, options = str(FOLDER / "heat.py"), ["--size", "31", "--time", "6", "--steps", "12"]
