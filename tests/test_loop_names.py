@@ -557,3 +557,47 @@ def test_the_gradient_of_a_name_that_is_an_array_and_then_a_number():
     assert float(jit(f)(x)) == float(f(x))
     numpy.testing.assert_allclose(jit(grad(f))(x), grad(f)(x))
     assert jit(lambda x: minnp.jvp(f, (x,), (x,)))(x) == minnp.jvp(f, (x,), (x,))
+
+
+def test_the_gradient_of_arrays_that_names_are_bound_to_in_the_loop_alone():
+    def sweep(x, w):
+        total = 0.0
+        for k in range(6):
+            low, high = np.zeros(4), np.zeros(4)
+            if k > 0:
+                low = -w[:, k]
+            if k < 5:
+                high = w[:, k + 1]
+            for _ in range(2):
+                low = np.sin(low) * x[k]
+            total = total + np.sum(low * high / (3 + low - x[k]))
+        return total
+
+    x, w = np.linspace(0, 1, 24).reshape(6, 4), np.linspace(-1, 1, 24).reshape(4, 6)
+    product = lambda x, w: np.sum(grad(sweep)(x, w) * np.cos(x))
+    for f in (sweep, product):
+        expected = grad(f, (0, 1))(x, w)
+        for found in (jit(grad(f, (0, 1)))(x, w), grad(jit(f), (0, 1))(x, w)):
+            for a, b in zip(found, expected):
+                numpy.testing.assert_allclose(a, b, rtol=1e-12)
+    if engine.available():
+        assert not [r for r in minnp.report() if r["backend"] == "python"]
+
+
+def test_an_array_that_is_read_before_it_is_bound():
+    def unbound(x, first):
+        total = 0.0
+        if first:
+            later = x
+        for k in range(3):
+            total = total + np.sum(later * k)
+            later = x * k
+        return total
+
+    x = np.arange(3.0)
+    for f in (unbound, grad(unbound)):
+        g = jit(f)
+        for _ in range(2):
+            with pytest.raises(UnboundLocalError):
+                g(x, False)
+            numpy.testing.assert_array_equal(g(x, True), f(x, True))

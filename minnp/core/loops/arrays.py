@@ -436,10 +436,10 @@ class Arrays(Noting):
         self.over(made.dims, body)
         return made
 
-    def new(self, dims: Sequence[E], kind: Kind, zero: bool) -> Array:
-        # named after its line: what is known of roots holds from pass to pass
-        self.news[self.line] = number = self.news.get(self.line, 0) + 1
-        name = f"new.{self.line}.{number}"
+    def new(self, dims: Sequence[E], kind: Kind, zero: bool, name: str = "") -> Array:
+        if not name:  # after its line: what is known of roots holds from pass to pass
+            self.news[self.line] = number = self.news.get(self.line, 0) + 1
+            name = f"new.{self.line}.{number}"
         made = self.program.arrays[name] = Array(name, kind, len(dims), name)
         dims = tuple(self.temporary(d) for d in dims)
         for axis, d in enumerate(dims):

@@ -236,6 +236,8 @@ class Translator(Building):
         self.by_value = False  # whether names that stand for several arrays are arrays that are written
         self.fields: dict[str, Any] = {}  # what is found outside, by the variable that it is
         self.copies: set[str] = set()
+        self.own: set[str] = set()  # names bound to arrays in loops alone, which are the program's own arrays
+        self.shown: set[str] = set()  # inputs that these have copies of
         # of this statement, by their text: (the mask, how many writes came before, where it is computed)
         self.masks: dict[str, tuple[Array, int, list]] = {}
         self.taken: dict[str, str] = {}  # arrays made in the loop that names are bound to
@@ -689,7 +691,8 @@ class Translator(Building):
         if (info.kind, info.ndim) != (array.kind, array.ndim):
             raise self.fail(f"{variable.rpartition('.')[2]}, which is of another dtype, or has other axes, at times")
         if self.by_value:
-            return self.copied_to(variable, array)
+            bound = self.scope.names.get(variable.removeprefix(self.scope.prefix))
+            return self.copied_to(variable, array, bound)
         info.found |= self.roots(array)
         ones = {axis for axis, d in enumerate(array.dims) if d.op == "const" and d.args[0] == 1}
         if not info.ones & frozenset(range(array.ndim)) <= ones:
@@ -701,23 +704,37 @@ class Translator(Building):
         self.bound.add(moving.name)
         return moving
 
-    def copied_to(self, variable: str, array: Array) -> Array:
+    def copied_to(self, variable: str, array: Array, bound: Any) -> Array:
         """variable = array, where nobody can tell a name bound anew from an array that is written: as derivatives have
-        it. The array is the input's copy."""
+        it. The array is the input's copy; where there is none, one that is made where the loop binds the name first.
+
+        bound   what the name stands for so far
+        """
         target = self.program.arrays.get(variable)
-        if target is None or target is array:
-            if target is None:
-                raise self.fail(f"the derivative of {variable}, an array that the loop itself binds first and anew")
+        if target is array:
             return target
+        first = target is None
         # what else stands for the same array, or shows it, would tell
-        made = array.name == array.root and all(i.name != array.root for i in self.program.inputs)
-        if not made or array.root in self.moving or self.taken.setdefault(array.root, variable) != variable:
+        given = next((i for i in self.program.inputs if i.name == array.root), None)
+        made = array.name == array.root and given is None
+        shown = (first or variable in self.own) and given is not None and not given.written
+        if array.root in self.moving or not (made or shown):
             raise self.fail(f"the derivative of {variable}, which is another name of an array")
-        rebound = f"{variable}!"
-        if variable not in self.program.rebound:
-            self.program.rebound[variable] = rebound
-        self.program.kinds[rebound] = BOOL
-        self.emit(Assign(rebound, const(True)))
+        if made and self.taken.setdefault(array.root, variable) != variable:
+            raise self.fail(f"the derivative of {variable}, which is another name of an array")
+        if shown:
+            self.shown.add(array.root)
+        if first:
+            self.own.add(variable)
+            target = self.new(array.dims, array.kind, False, variable)
+        elif variable not in self.own:
+            rebound = f"{variable}!"
+            if variable not in self.program.rebound:
+                self.program.rebound[variable] = rebound
+            self.program.kinds[rebound] = BOOL
+            self.emit(Assign(rebound, const(True)))
+        elif bound is not target:  # on some ways it is not there
+            raise self.fail(f"the derivative of {variable}, an array that is bound first at several places")
         for a, b in zip(array.dims, target.dims):
             self.alike(a, b)
         lazy = self.lazy(array)
@@ -726,14 +743,17 @@ class Translator(Building):
         return target
 
     def written(self, array: Array) -> None:
-        if self.by_value and (array.root in self.moving or array.root in self.copies or array.root in self.taken):
+        named = array.root in self.moving or array.root in self.copies or array.root in self.taken
+        if self.by_value and (named or array.root in self.shown):
             raise self.fail("the derivative of a name that stands for several arrays, of which one is written in place")
         super().written(array)
 
     def stands_for(self, variable: str) -> Array:
         """The array that a variable stands for now."""
         if self.by_value:
-            return self.copied_to(variable, self.program.arrays.get(variable))
+            if variable in self.own or variable not in self.program.arrays:
+                raise self.fail(f"the derivative of {variable}, an array that is read before it is bound")
+            return self.program.arrays[variable]
         name, info = f"{variable}@", self.moving[variable]
         found = self.program.arrays.get(name)
         if found is None:
@@ -930,7 +950,8 @@ class Translator(Building):
             self.body(s.orelse)
         body = ended(body)
         for label, handler in zip(labels, s.handlers):
-            alike = lambda n, x: self.kept(x) and (n not in names or names[n] is x or names[n] == x)
+            same = lambda n, x: self.kept(x) and (names[n] is x or names[n] == x)
+            alike = lambda n, x: same(n, x) if n in names else self.outlives(x)
             perhaps = {n: x if alike(n, x) else Lost for n, x in found.items()}
             self.bound, self.scope.names = set(bound), {**names, **perhaps}
             self.moves(assigned)
@@ -974,10 +995,10 @@ class Translator(Building):
         for name, x in b.items():
             y = a.get(name)
             if name not in a or (y is not x and not (isinstance(x, (Scalar, Parts)) and x == y)):
-                out[name] = x if name not in a and self.kept(x) else Lost
+                out[name] = x if name not in a and self.outlives(x) else Lost
         for name, y in a.items():
             if name not in b:
-                out[name] = y if self.kept(y) else Lost
+                out[name] = y if self.outlives(y) else Lost
         return out
 
     def kept(self, value: Any) -> bool:
@@ -987,6 +1008,10 @@ class Translator(Building):
         if isinstance(value, (Scalar, Parts, Growing)):
             return True
         return isinstance(value, Array) and value.name in self.program.moving
+
+    def outlives(self, value: Any) -> bool:
+        """Whether a name bound on one way alone, or in a loop, is a variable of the program behind it, too."""
+        return self.kept(value) and not (isinstance(value, Array) and value.name in self.own)
 
     def do_Break(self, s: ast.Break) -> None:
         self.leave(self.scope.breaks)
@@ -1127,7 +1152,8 @@ class Translator(Building):
                 new = inner[name]
                 old = names.get(name)
                 alike = isinstance(old, Scalar) if isinstance(new, Scalar) else old is new or (old == new != Lost)
-                self.scope.names[name] = new if self.kept(new) and (old is None or alike) else Lost
+                stays = self.outlives(new) if old is None else self.kept(new) and alike
+                self.scope.names[name] = new if stays else Lost
         self.moves(assigned)
         with self.into(outer):
             self.body(s.orelse)
@@ -1301,6 +1327,7 @@ class Translator(Building):
                 if variable not in self.known or not self.known[variable].kinds:
                     if self.rounds > 2:
                         raise self.fail(f"{name} is read before it is bound")
+                    self.moved = True
                     return const(0)  # the next pass knows
                 self.check(self.flag(variable))
             return self.variable(variable)
@@ -1313,6 +1340,7 @@ class Translator(Building):
             if variable not in self.known or not self.known[variable].kinds:
                 if self.rounds > 2:
                     raise self.fail(f"{name} is read before it is bound")
+                self.moved = True
                 return const(0)  # the next pass knows
             self.check(self.flag(variable))
             return self.variable(variable)
