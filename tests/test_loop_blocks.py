@@ -131,6 +131,24 @@ def sums(A, B, C):  # of all turns
     return C, total
 
 
+def downwards(A, B, C):
+    for j in range(B.shape[1] - 1, 0, -1):
+        total = 0.0
+        for k in range(len(B) - 1, -1, -1):
+            total = total + B[k, j] * A[2, k]
+        C[1, j] = total
+    return C, j, total
+
+
+def rows_downwards(A, B, C):
+    for i in range(len(A)):
+        for k in range(A.shape[1] - 1, -1, -1):
+            factor = A[i, k] * 2
+            for j in range(B.shape[1] - 1, -1, -1):
+                C[i, j] -= factor * B[k, j]
+    return C
+
+
 PROGRAMS = [
     product,
     columns,
@@ -140,6 +158,8 @@ PROGRAMS = [
     rank_one,
     by_rows,
     around,
+    downwards,
+    rows_downwards,
     left_behind,
     kept_number,
     neighbours,
@@ -206,3 +226,32 @@ def test_gradients_of_loops_in_blocks():
         for a, b in zip(got, expected):
             numpy.testing.assert_allclose(numpy.asarray(a), numpy.asarray(b), rtol=1e-12)
     assert not [x for x in minnp.report(reset=True) if x["backend"] == "python"]
+
+
+@pytest.mark.parametrize("program", [triangle, rank_one, by_rows, rows_downwards], ids=lambda f: f.__name__)
+def test_the_way_back_of_loops_in_blocks(program, blocks):
+    def loss(A, B, C):
+        out = program(A.copy(), B.copy(), C.copy())
+        return np.sum(np.sin(out[0] if type(out) is tuple else out) * np.cos(np.arange(len(C))))
+
+    def product(A, B, C):
+        return sum(np.sum(g * np.cos(x)) for g, x in zip(grad(loss, (0, 1))(A, B, C), (A, B)))
+
+    for f, n, m in ((loss, 3, 41), (product, 3, 10)):
+        given = [np.array(x) for x in arguments(n, m, "f8")]
+        for a, b in zip(jit(grad(f, (0, 1)))(*given), grad(f, (0, 1))(*given)):
+            numpy.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    assert blocks or program in (by_rows, rows_downwards)
+
+
+def test_a_slope_that_is_no_number_in_blocks():  # times a cotangent of zero is zero
+    A, B, C = (np.array(x) for x in arguments(9, 43, "f8"))
+    A[12, 2], B[4, 5], A[11, 1] = np.inf, np.nan, -np.inf
+
+    def loss(A, B):
+        return np.sum(rank_one(A.copy(), B, C.copy())[:9]) + np.sum(rows(A, B, C.copy())[0][:9, 6:20])
+
+    with numpy.errstate(all="ignore"):
+        for a, b in zip(jit(grad(loss, (0, 1)))(A, B), grad(loss, (0, 1))(A, B)):
+            assert numpy.isfinite(a).all()
+            numpy.testing.assert_allclose(a, b, rtol=1e-12)

@@ -46,6 +46,7 @@ from .ir import (
     variables,
     walk,
 )
+from .simplified import adds
 
 I8 = Kind("i8")
 TURNS = 4  # of a loop that are jammed
@@ -144,6 +145,7 @@ class Nest:
         self.meant: dict[str, E] = {}  # what was computed in advance
         self.known: dict[str, E] = {}  # variables that are numbers in the source here
         self.wraps = False  # whether an index is taken modulo a length
+        self.sums: set[str] = set()  # arrays to whose elements all turns add
         (self.loop,) = self.plain([s], set())
         self.lived()
         for c in self.checks:
@@ -192,16 +194,17 @@ class Nest:
                     raise Apart
                 out += self.plain(s.body, bound)
             elif kind is For:
-                if s.step != 1 or isinstance(s.step, E):
+                if isinstance(s.step, E) or s.step not in (1, -1):
                     raise Apart
                 if any(x.op in ("wrap", "mod") for e in (s.start, s.stop) for x in walk(e)):  # no place inside
                     raise Apart
                 start, stop = (self.invariant(self.expression(e, bound)) for e in (s.start, s.stop))
                 self.forget([s])
-                self.ends[s.var] = start, self.early(E("sub", (stop, const(1)), INT))
+                last = self.early(E("sub", (stop, const(s.step)), INT))
+                self.ends[s.var] = (start, last)[:: s.step]
                 inside = self.plain(s.body, bound | {s.var})
                 self.forget([s])
-                out.append(For(s.var, start, stop, 1, inside, s.exact))
+                out.append(For(s.var, start, stop, s.step, inside, s.exact))
             elif kind not in (View, Permute):
                 raise Apart
         return out
@@ -366,8 +369,9 @@ class Nest:
                         yield x.args[0], x.args[1:], False
 
     def independent(self, body: list, var: str) -> None:
-        """Raises Apart unless no two turns of the loop of `var` touch an element that one of them writes."""
-        for name in {a for a, _, writes in self.accesses(body) if writes}:
+        """Raises Apart unless no two turns of the loop of `var` touch an element that one of them writes, but for
+        `sums`."""
+        for name in {a for a, _, writes in self.accesses(body) if writes} - self.sums:
             found = [(index, writes) for a, index, writes in self.accesses(body) if a == name]
             stored = [index for index, writes in found if writes]
             far = lambda index, stored=stored: all(self.elsewhere(index, other) for other in stored)
@@ -458,11 +462,14 @@ class Nest:
         """Blocks of turns from `first` on, and `first` behind them. One turn is left for what is read afterwards."""
         s = self.loop
         here, at = E("var", (first,), INT), self.blocking.fresh(INT)
-        end = E("sub", (s.stop, const(1)), INT) if self.left else s.stop
-        count = E("floordiv", (E("sub", (end, here), INT), const(size)), INT)
-        loop = For(at, here, E("sub", (end, const(size - 1)), INT), size, body(E("var", (at,), INT)))
-        after = Assign(first, E("add", (here, E("mul", (count, const(size)), INT)), INT))
-        return If(E("ge", (E("sub", (end, here), INT), const(size)), BOOL, 0, 1), [loop, after], [])
+        on, back = ("add", "sub")[:: s.step]
+        end = E(back, (s.stop, const(1)), INT) if self.left else s.stop
+        span = E("sub", (end, here)[:: s.step], INT)
+        count = E("floordiv", (span, const(size)), INT)
+        last = E(back, (end, const(size - 1)), INT)
+        loop = For(at, here, last, size * s.step, body(E("var", (at,), INT)))
+        after = Assign(first, E(on, (here, E("mul", (count, const(size)), INT)), INT))
+        return If(E("ge", (span, const(size)), BOOL, 0, 1), [loop, after], [])
 
     def guarded(self, first: str, blocks: list, used: dict[str, E]) -> list:
         copies = self.copies(used)
@@ -471,7 +478,8 @@ class Nest:
             fine = c if fine.op == "const" else E("and", (fine, c), BOOL, 0, 1)
         here = E("var", (first,), INT)
         rest = self.s._replace(start=here, body=self.blocking.body(self.s.body))
-        some = E("le", (E("add", (here, const(self.blocking.lanes)), INT), self.loop.stop), BOOL, 0, 1)
+        span = E("sub", (self.loop.stop, here)[:: self.loop.step], INT)
+        some = E("ge", (span, const(self.blocking.lanes)), BOOL, 0, 1)
         return [*self.before, *copies, Assign(first, self.loop.start), If(some, [If(fine, blocks, [])], []), rest]
 
 
@@ -480,6 +488,7 @@ class Vectors(Nest):
 
     def made(self) -> list:
         s = self.loop
+        self.sums = self.summed(s.body)
         self.independent(s.body, s.var)
         used: dict[str, E] = {}
         s = self.loop = s._replace(body=self.turned(s.body, s.var, used))
@@ -502,10 +511,30 @@ class Vectors(Nest):
         wide = lanes * (4 if len(self.apart) <= 4 else 2 if len(self.apart) <= 8 else 1)
         first = self.blocking.fresh(INT)
         blocks = [
-            self.in_blocks(size, first, lambda at, size=size: self.block(body, at, size))
+            self.in_blocks(size, first, lambda at, size=size: self.block(body, self.least(at, size), size))
             for size in dict.fromkeys((wide, lanes))
         ]
         return self.guarded(first, blocks, used)
+
+    def summed(self, body: list) -> set[str]:
+        """The arrays to whose elements all turns of the loop add, and that are not read otherwise, on a derivative's
+        way back, whose sums may be rounded in any order."""
+        if self.program.mark == "~" or self.s.exact:
+            return set()
+        found: set[str] = set()
+        same = self.ends.keys() - {self.loop.var}
+        for name in {a for a, _, writes in self.accesses(body) if writes}:
+            stores = [x for x in statements(body) if type(x) is Store and x.array == name]
+            reads = sum(a == name and not writes for a, _, writes in self.accesses(body))
+            inside = {v for x in stores for i in x.index for v in variables(i)} & self.assigned.keys()
+            plain = not any(e.op == "load" for x in stores for i in x.index for e in walk(i))
+            if reads == len(stores) and plain and inside <= same and all(map(adds, stores)):
+                found.add(name)
+        return found
+
+    def least(self, at: E, size: int) -> E:
+        """The lowest of a block of turns, of which `at` is the first."""
+        return at if self.loop.step == 1 else E("sub", (at, const(size - 1)), INT)
 
     def elements(self, body: list) -> list:
         """The body with an element that is written in an inner loop as a variable, which is stored behind it."""
@@ -516,7 +545,9 @@ class Vectors(Nest):
         after: list = []
         for name, all_ in found.items():
             index = all_[0][0]
-            deep = any(w for s in body if parts(s) for a, _, w in self.accesses([s]) if a == name)
+            deep = name not in self.sums and any(
+                w for s in body if parts(s) for a, _, w in self.accesses([s]) if a == name
+            )
             if not deep or any(repr(i) != repr(index) for i, _ in all_):
                 continue
             if any(variables(i) & (self.assigned.keys() - {self.loop.var}) for i in index):
@@ -566,13 +597,28 @@ class Vectors(Nest):
                 for s in found:
                     var = self.blocking.fresh(INT)
                     inner = names | {s.var: E("var", (var,), INT)}
-                    out.append(For(var, s.start, s.stop, 1, self.together(s.body, at, size, inner, arrays), s.exact))
+                    out.append(
+                        For(var, s.start, s.stop, s.step, self.together(s.body, at, size, inner, arrays), s.exact)
+                    )
                 continue
             lane = self.blocking.fresh(INT)
             k = E("var", (lane,), INT, 0, size)
             here = names | {self.loop.var: E("add", (at, k), INT)}
             here |= {n: E("load", (a, k), self.program.kinds[n]) for n, a in arrays.items()}
-            out.append(For(lane, const(0), const(size), 1, list(lanes_of(list(found), here, arrays, k)), True, size))
+            turn: list = []
+            after: list = []
+            for s in found:
+                if type(s) is Store and s.array in self.sums:  # of the block, and then once
+                    old, more = s.value.args
+                    name = self.blocking.fresh(more.kind)
+                    here[name] = total = E("var", (name,), more.kind)
+                    out.append(Assign(name, const(0.0, more.kind)))
+                    turn.append(Assign(name, E("add", (total, more), more.kind)))
+                    after.append(Store(s.array, s.index, E(s.value.op, (old, total), old.kind)))
+                else:
+                    turn.append(s)
+            out.append(For(lane, const(0), const(size), 1, list(lanes_of(turn, here, arrays, k)), not after, size))
+            out += lanes_of(after, names, {}, k)
         return out
 
 
@@ -601,6 +647,7 @@ class Jam(Nest):
         if not stored or len(stored) > 2:
             raise Apart
         self.independent(inner.body, inner.var)
+        inner = upwards(inner)
         for name in stored:
             found = [index for a, index, _ in self.accesses(s.body) if a == name]
             if any(repr(i) != repr(found[0]) for i in found):
@@ -625,7 +672,8 @@ class Jam(Nest):
         before: list = []
         body: list = []
         for k in range(TURNS):
-            names = {self.loop.var: E("add", (at, const(k)), INT), inner.var: E("var", (var,), INT)}
+            turn = E("add" if self.loop.step == 1 else "sub", (at, const(k)), INT)
+            names = {self.loop.var: turn, inner.var: E("var", (var,), INT)}
             before += self.renamed(head, names)
             body += self.renamed(inner.body, names)
         for name in sorted(stored):
@@ -664,7 +712,7 @@ class Inside(Nest):
 
     def made(self) -> list:
         s = self.loop
-        if not self.wraps or not self.low:
+        if not self.wraps or not self.low or s.step != 1:
             raise Apart
         fresh = lambda: E("var", (self.blocking.fresh(INT),), INT)
         begin, end, low, high = (fresh() for _ in range(4))
@@ -718,6 +766,13 @@ def folded(e: E) -> E:
     if any(a.op != "const" or a.kind not in (INT, BOOL) for a in args) or e.kind != BOOL:
         return e
     return args[0] if e.op == "copy" else const(bool(FOLDS[e.op](*(a.args[0] for a in args))))
+
+
+def upwards(s: For) -> For:
+    """A loop whose turns do not depend on each other, from its lowest number on."""
+    if s.step == 1:
+        return s
+    return s._replace(start=E("add", (s.stop, const(1)), INT), stop=E("add", (s.start, const(1)), INT), step=1)
 
 
 def put(e: E, names: dict[str, E]) -> E:

@@ -44,6 +44,7 @@ from .ir import (
     parts,
     read_times,
     statements,
+    variables,
     walk,
 )
 from .operations import NotUnderstood
@@ -400,18 +401,24 @@ class _Adjoint(_Derivative):
                     moved = True
         self.count = count
         outputs = {name for o in self.source.outputs for name in (o[0], *o[2:])}
-        self.local = {name for name in self.bound_once(self.body, read_times(self.body)) if name not in outputs}
+        begin = {id(s): s for s in self.lives(self.body, read_times(self.body)) if s.name not in outputs}
+        self.local = {s.name for s in begin.values() if count[s.name] == 1}
+        self.begin = begin  # (the statements are kept, and with them their ids)
 
-    def bound_once(self, body: list, reads: dict[str, int]) -> Iterator[str]:
-        """Variables that are bound at one place and read behind it alone, before that is come to again."""
+    def lives(self, body: list, reads: dict[str, int]) -> Iterator[Assign]:
+        """The first assignments of variables that are bound and read from there on alone, until the statements that it
+        is among end."""
         before: set[str] = set()
         for k, s in enumerate(body):
-            once = type(s) is Assign and self.count[s.name] == 1 and s.name not in before
-            if once and read_times(body[k + 1 :]).get(s.name, 0) == reads.get(s.name, 0):
-                yield s.name
-            before |= read_times([s]).keys()
+            if type(s) is Assign and s.name not in before:
+                rest = body[k + 1 :]
+                same = read_times(rest).get(s.name, 0) == reads.get(s.name, 0)
+                bound = sum(type(x) is Assign and x.name == s.name for x in statements(rest))
+                if same and bound + 1 == self.count[s.name]:
+                    yield s
+            before |= read_times([s]).keys() | {x.name for x in statements([s]) if type(x) is Assign}
             for inner in parts(s):
-                yield from self.bound_once(inner, reads)
+                yield from self.lives(inner, reads)
 
     def bound_in_loops(self) -> set[str]:
         """Variables that a loop binds first of all and that nobody reads outside it."""
@@ -591,7 +598,8 @@ class _Adjoint(_Derivative):
         room = E("dim", (self.tape, 0), INT, 0, 2**40)
         return Check(E("le", (E("add", (self.here(), count), INT), room), BOOL, 0, 1), "full")
 
-    def forwards(self, body: list) -> list:
+    def forwards(self, body: list, columns: bool = False) -> list:
+        """The way forward through statements; `columns`: what they keep is put on the tape by the loop around them."""
         out: list = []
         checked = 0  # for how many more numbers there is room
         for k, s in enumerate(body):
@@ -615,7 +623,7 @@ class _Adjoint(_Derivative):
                 self.covered.difference_update(names)
             else:
                 out.append(s)
-        return [*out, *self.all_kept(self.kept(body))]
+        return [*out, *self.all_kept([] if columns else self.kept(body))]
 
     def while_forwards(self, s: While) -> list:
         count = self.counter(s)
@@ -655,12 +663,21 @@ class _Adjoint(_Derivative):
         return [name for name in mine if name not in self.reloaded]
 
     def columns(self, s: For) -> list[str]:
-        """Of a loop without loops that puts nothing else on the tape what `kept` says: each variable's values lie one
-        after the other, so that vector instructions load and store them."""
-        plain = s.step in (1, -1) and not any(map(parts, s.body))
-        if not plain or any(type(x) is Assign and self.pushed(x.name) for x in s.body):
-            return []
-        return self.kept(s.body)
+        """Of a loop that puts nothing else on the tape what `kept` says: each variable's values lie one after the
+        other, so that vector instructions load and store them."""
+        return self.kept(s.body) if s.step in (1, -1) and self.keeps_none(s.body) else []
+
+    def keeps_none(self, body: list) -> bool:
+        """Whether statements put nothing on the tape but what `kept` says of them."""
+        for s in body:
+            if type(s) is While or (type(s) is Assign and self.pushed(s.name)):
+                return False
+            covered = self.cover(s) if type(s) is For else []
+            none = not covered and not any(map(self.kept, parts(s))) and all(map(self.keeps_none, parts(s)))
+            self.covered.difference_update(covered)
+            if not none:
+                return False
+        return True
 
     def column(self, s: For, start: E, turns: E, k: int) -> E:
         """Where a loop's turn finds the variable number k of `columns`."""
@@ -679,7 +696,8 @@ class _Adjoint(_Derivative):
             return [For(s.var, s.start, s.stop, s.step, self.forwards(s.body), s.exact)]
         turns = self.fresh_once(("turns", id(s)), INT)
         all_ = E("mul", (self.var(turns), const(len(names))), INT, 0, 2**40)
-        body = [*s.body, *self.keeping(names, lambda k: self.column(s, s.start, self.var(turns), k))]
+        keep = self.keeping(names, lambda k: self.column(s, s.start, self.var(turns), k))
+        body = [*self.forwards(s.body, True), *keep]
         loop = For(s.var, s.start, s.stop, s.step, body, s.exact)
         return [Assign(turns, self.turns(s, s.start, s.stop)), self.room_for(all_), loop, self.moved(all_)]
 
@@ -703,7 +721,7 @@ class _Adjoint(_Derivative):
         for s in body:
             if type(s) is Assign and s.name in self.reloaded and self.saved(s.name):
                 out.append(Assign(s.name, self.resolved(self.reloaded[s.name])))
-            if type(s) is Assign and s.name in self.local and s.name in self.active:
+            if id(s) in self.begin and s.name in self.active:
                 out.append(Assign(self.bar(s.name), const(0.0, self.out.kinds[s.name])))
             if type(s) is Alloc and self.array(s.name).root in self.active:
                 dims = tuple([self.resolved(d) for d in s.dims])
@@ -734,7 +752,15 @@ class _Adjoint(_Derivative):
                 bar = self.bar(s.name)
                 kind = self.out.kinds[s.name]
                 g = self.fresh_once(("g", id(s)), kind)
-                out += [Assign(g, self.var(bar)), Assign(bar, const(0.0, kind))]
+                out.append(Assign(g, self.var(bar)))
+                if accumulates(s):  # its own cotangent stays
+                    _, g_of = partial(s.value.op, kind, s.value.args, self.var(g), None)
+                    n = self.fresh_once(("d", id(s)), kind)
+                    out.append(Assign(n, g_of))
+                    self.flow(s.value.args[1], self.var(n), out, id(s))
+                    return out
+                if id(s) not in self.begin:
+                    out.append(Assign(bar, const(0.0, kind)))
                 y = self.var(s.name) if s.name in self.local and s.value.kind == kind else None
                 self.flow(s.value, self.var(g), out, id(s), y)
             return out
@@ -765,7 +791,7 @@ class _Adjoint(_Derivative):
         if type(s) is For:
             names = self.columns(s)
             inner = self.backwards(s.body, bool(names))
-            if not inner:
+            if not inner and not names:
                 return []
             start, stop = self.resolved(s.start), self.resolved(s.stop)
             before: list = []
@@ -773,6 +799,8 @@ class _Adjoint(_Derivative):
                 turns = self.fresh_once(("turns", id(s)), INT)
                 all_ = E("mul", (self.var(turns), const(len(names))), INT, 0, 2**40)
                 before = [Assign(turns, self.turns(s, start, stop)), self.moved(all_, "sub")]
+                if not inner:  # it leaves the tape as the loop found it
+                    return before
                 taken = [self.taken(name, self.column(s, start, self.var(turns), k)) for k, name in enumerate(names)]
                 inner = [*taken, *inner]
             if s.step in (1, -1):
@@ -846,6 +874,14 @@ def nested(body: list, depth: int = 0) -> Iterator[tuple[list, int]]:
             yield from nested(inner, depth + (type(s) in (For, While)))
 
 
+def accumulates(s: Assign) -> bool:
+    """Whether an assignment adds to a variable, or subtracts from it."""
+    old = s.value.args[0] if s.value.op in ("add", "sub") else None
+    if not (isinstance(old, E) and old.op == "var" and old.args[0] == s.name and old.kind == s.value.kind):
+        return False
+    return s.name not in variables(s.value.args[1])
+
+
 def temporary(name: str) -> bool:
     """Whether a variable is the translator's own, read on no way but behind its assignment."""
     return name.count(".") == 1 and name.rpartition(".")[2].isdigit() and "~" not in name
@@ -854,7 +890,8 @@ def temporary(name: str) -> bool:
 def straight(body: list) -> bool:
     """Whether statements take no other way, and find no other element, where sums are rounded otherwise."""
     whole = lambda x: x.op == "cast" and x.kind.letter in "iub" and x.args[0].kind.letter == "f"
-    return not any(parts(s) or any(whole(x) for e in expressions(s) for x in walk(e)) for s in body)
+    found = lambda s: type(s) in (If, While) or any(whole(x) for e in expressions(s) for x in walk(e))
+    return not any(map(found, statements(body)))
 
 
 def left_from(s: Any) -> list[str]:

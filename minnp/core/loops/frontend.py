@@ -950,8 +950,7 @@ class Translator(Building):
             self.body(s.orelse)
         body = ended(body)
         for label, handler in zip(labels, s.handlers):
-            same = lambda n, x: self.kept(x) and (names[n] is x or names[n] == x)
-            alike = lambda n, x: same(n, x) if n in names else self.outlives(x)
+            alike = lambda n, x: (self.kept(x) and names[n] in (x,)) if n in names else self.outlives(x)
             perhaps = {n: x if alike(n, x) else Lost for n, x in found.items()}
             self.bound, self.scope.names = set(bound), {**names, **perhaps}
             self.moves(assigned)
