@@ -315,3 +315,30 @@ def test_a_variable_of_several_types_keeps_its_integers(f, numbers):
         got = compiled(np.array(numbers, "i8"))
         assert numpy.asarray(got).dtype == numpy.asarray(want).dtype
         assert numpy.asarray(got).item() == numpy.asarray(want).item()
+
+
+def quantiles(x, q):
+    out = np.zeros((len(x), 3))
+    for i in range(len(x)):
+        out[i, 0] = np.percentile(x[i], q)
+        out[i, 1] = np.quantile(x[i], q / 100) + np.quantile(x[i, i:], 0.3)
+        out[i, 2] = np.percentile(x, i * 10)
+    return out
+
+
+@pytest.mark.parametrize("dtype", ["f8", "i8"])
+def test_quantiles(dtype):
+    g, rng = jit(quantiles), numpy.random.default_rng(3)
+    for size in (6, 7, 31):
+        x = (rng.normal(size=(6, size)) * 100).astype(dtype)
+        for q in (0, 100, 50, 37.5, 99.9, 33, 1e-9):
+            minnp.report(reset=True)
+            numpy.testing.assert_array_equal(g(np.array(x), q), quantiles(x, q))
+            assert not [row for row in minnp.report() if row["backend"] == "python"]
+    if dtype == "f8":
+        x[2, 3], x[3, 1] = numpy.nan, numpy.inf
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            numpy.testing.assert_array_equal(g(np.array(x), 40), quantiles(x, 40))
+    with pytest.raises(ValueError, match="Percentiles must be in the range"):
+        g(np.array(x), 101)

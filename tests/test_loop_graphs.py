@@ -232,3 +232,55 @@ def test_a_variable_may_be_called_tape():
     module = fx.capture(grad(f), x)
     for g in (grad(jit(f)), module, lambda x: executed(module, x)):
         assert numpy.allclose(g(x), grad(f)(x))
+
+
+def triangle(a):
+    s = 0.0
+    for i in range(a.shape[0]):
+        for j in range(i):
+            s += a[i] * a[j]
+        if s > 3:
+            s = s * 2 - 1
+        else:
+            continue
+    return s
+
+
+def left(a):
+    s = 0.0
+    for i in range(a.shape[0]):
+        if a[i] > 100:
+            break
+        s += a[i]
+    return s
+
+
+def until(a):
+    s = a[0]
+    while s < 10:
+        s = s * 2 + 1
+    return s
+
+
+def by_data(a):
+    s = 0.0
+    for i in range(int(a[0])):
+        s += a[i] * 2
+    return s
+
+
+@pytest.mark.parametrize(
+    ("f", "count"),
+    [(recurrence, 14), (triangle, 28 * 2 + 8 * 2), (left, None), (until, None), (by_data, None)],
+    ids=lambda f: getattr(f, "__name__", ""),
+)
+def test_floating_point_operations(f, count):
+    graph = fx.capture(f, np.ones(8) * 3).graph
+    assert fx.flops(graph) == count
+    costs = [fx.cost(n) for n in graph.nodes if "loop" in n.name and n.op == "call_function"]
+    assert costs[0].flops == count and costs[0].bytes > 0
+
+
+def test_floating_point_operations_of_gradients():
+    graph = fx.capture(grad(lambda a: triangle(a)), np.ones(8) * 3).graph
+    assert fx.flops(graph) > 72

@@ -13,7 +13,7 @@ import numpy as onp
 
 from ..cpu import products
 from ..graph.aliasing import is_write
-from ..graph.effects import pick
+from ..graph.effects import is_loop, pick
 from ..graph.graph import Graph, Node
 from ..llvm.kernels import Frame, Kernel, Large, Small, assemble
 from ..llvm.lowering import lower, placeholder
@@ -34,7 +34,7 @@ SHARE, SPEED = 0.01, 1e11  # this part of what all operations take at so many a 
 def compile_native(graph: Graph) -> Graph:
     """The graph with what can be compiled in machine code; sums and elementary functions may differ by a few ulp."""
     shaped = lambda n: isinstance(n.target, Primitive) and isinstance(n.meta.get("value"), Meta)  # no Python object
-    work = sum(operations(n) for n in graph.nodes if shaped(n))
+    work = sum(operations(n) or 0 for n in graph.nodes if shaped(n) and not is_loop(n))
     overwrite(graph)
     gather_steps(graph)
     gather_parts(graph, LARGE)

@@ -13,7 +13,7 @@ import numpy as onp
 
 from .arrays import LONGEST, Lazy
 from .chosen import EVERY, Chosen
-from .ir import BOOL, INT, Array, Assign, E, For, If, Kind, Reshape, Store, While, const, kind_of
+from .ir import BOOL, F8, INT, Array, Assign, E, For, If, Kind, Reshape, Store, While, const, kind_of
 from .operations import place, result_kind
 
 
@@ -410,6 +410,49 @@ class Building(Chosen):
             self.emit(Assign(name, E("div", (total, const(2.0, kind)), kind)))
         self.emit(If(odd, one, two))
         return E("var", (name,), kind)
+
+    def np_percentile(self, args: list, kwargs: dict) -> E:
+        x, q = self.arguments("a q", args, kwargs)
+        return self.quantile(x, q, 100.0)
+
+    def np_quantile(self, args: list, kwargs: dict) -> E:
+        x, q = self.arguments("a q", args, kwargs)
+        return self.quantile(x, q, 1.0)
+
+    def quantile(self, x: Any, q: Any, whole: float) -> E:
+        """The number of which a part q / whole of an array's numbers are no greater; between two of them as NumPy's
+        linear method has it."""
+        lazy, kind = self.lazy(self.an_array(x)), F8
+        one = isinstance(q, E) and len(q.kinds) == 1 and q.kind.code in ("f8", "i8")
+        if not one or lazy.kind.code not in ("f8", "i8"):
+            raise self.fail("a quantile of numbers of fewer bits, or several quantiles")
+        part = self.temporary(E("div", (self.cast(q, kind), const(whole, kind)), kind))
+        fine = E("and", (E("ge", (part, const(0.0, kind)), BOOL), E("le", (part, const(1.0, kind)), BOOL)), BOOL, 0, 1)
+        self.check(fine)
+        a = self.np_ravel([self.materialised(lazy)], {})
+        self.check(E("gt", (a.dims[0], const(0)), BOOL, 0, 1))
+        self.sort(a)
+        last = self.temporary(E("sub", (a.dims[0], const(1)), INT, 0, LONGEST))
+        at = self.temporary(E("mul", (E("cast", (last,), kind), part), kind))
+        below = self.temporary(E("cast", (E("floor", (at,), kind),), INT, 0, LONGEST))
+        above = self.temporary(E("min", (E("add", (below, const(1)), INT, 0, LONGEST), last), INT, 0, LONGEST))
+        ends = []
+        for k in (below, above):
+            e = self.element(a, [k])
+            if lazy.kind.letter == "i":  # which NumPy subtracts before they are floats
+                e = self.temporary(e)
+                self.check(E("within", (e, const(-(2**52), e.kind), const(2**52, e.kind)), BOOL))
+            ends.append(self.temporary(self.cast(e, kind)))
+        low, high = ends
+        gap = self.temporary(E("sub", (high, low), kind))
+        t = self.temporary(E("sub", (at, E("cast", (below,), kind)), kind))
+        first = E("add", (low, E("mul", (gap, t), kind)), kind)
+        second = E("sub", (high, E("mul", (gap, E("sub", (const(1.0, kind), t), kind)), kind)), kind)
+        found = self.temporary(E("select", (E("ge", (t, const(0.5, kind)), BOOL), second, first), kind))
+        if lazy.kind.letter == "i":
+            return found
+        end = self.temporary(self.element(a, [last]))  # NaN is sorted to the end
+        return self.temporary(E("select", (E("ne", (end, end), BOOL, 0, 1), end, found), kind))
 
     # -------------------------------------------------------------- sums on the way
     def np_cumsum(self, args: list, kwargs: dict) -> Array:

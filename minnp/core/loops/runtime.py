@@ -35,6 +35,7 @@ from ..transforms.vmap import BatchTrace, Count, Ruled, Uneven
 from .batched import Batched, batched, same
 from .building import Static
 from .compiled import BUG, Again, Code, Unnoted, affordable, maker
+from .counted import operations
 from .derivative import adjoint, tangent
 from .errors import failure
 from .frontend import LIMIT, translate
@@ -175,7 +176,8 @@ class LoopRow(Primitive):
             code.call = lambda *values, donate=None: f(*values)
         elif piece is not None:
             Pieces(piece, code, turns, LEAST if type(code.program) is Batched else 0)
-        super().__init__("loop", code.call, **rules, saves="in")
+        count = lambda metas, params, out: operations(code.program, metas)
+        super().__init__("loop", code.call, **rules, saves="in", flops=count)
         self.code, self.program = code, code.program
         self.derivatives: dict[tuple, Any] = {}
         self.checks: Any = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as onp
@@ -20,9 +21,9 @@ from .shapes import layers_kept, shape_of, stand_in, with_shapes
 
 
 class Cost(NamedTuple):
-    """What one node costs: floating point operations, and bytes read and written."""
+    """What one node costs: floating point operations (None: not known), and bytes read and written."""
 
-    flops: int
+    flops: int | None
     bytes: int
 
 
@@ -30,8 +31,8 @@ def cost(node: Node) -> Cost:
     """The operations, bytes read and bytes written of a node.
 
     The operations are the row's own count (0 for rows that move data only; of a public function, a method or a layer,
-    those of the rows it calls); the bytes are its inputs and its result, once each. Looking at memory another way moves
-    nothing.
+    those of the rows it calls; None for a compiled loop whose number of turns the data decide); the bytes are its
+    inputs and its result, once each. Looking at memory another way moves nothing.
 
     >>> program = fx.capture(lambda x: np.exp(x), np.ones(3))
     >>> fx.cost(program.graph.nodes[1])
@@ -42,7 +43,7 @@ def cost(node: Node) -> Cost:
     return Cost(operations(node), sum(map(nbytes, (*node.all_input_nodes, node))))
 
 
-def operations(node: Node) -> int:
+def operations(node: Node) -> int | None:
     """The floating point operations of a node, as in `cost`."""
     target = node.target
     if _is_free(node):
@@ -51,14 +52,21 @@ def operations(node: Node) -> int:
         return 0 if node.meta.get("effect") else _of_rows(node)
     if target.flops is None:
         return 0
-    return int(target.flops([meta_of(a) for a in node.args], node.kwargs, shape_of(node)))
+    found = target.flops([meta_of(a) for a in node.args], node.kwargs, shape_of(node))
+    return None if found is None else int(found)
+
+
+def total(each: Iterable[int | None]) -> int | None:
+    """The sum; None where one is not known."""
+    found = list(each)
+    return None if None in found else sum(found)
 
 
 def _is_free(node: Node) -> bool:
     return not node.op.startswith("call_") or node.target is pick or node.target is guard or shows(node) is not None
 
 
-def _of_rows(node: Node) -> int:
+def _of_rows(node: Node) -> int | None:
     """The operations of the rows that a call binds, on stand-ins for its arguments."""
     owner = node.graph.owning_module
     run = Interpreter(node.graph if owner is None else owner, graph=node.graph)
@@ -72,12 +80,13 @@ def _of_rows(node: Node) -> int:
     leaves = [read(v) if isinstance(v, ndarray) else v for v in leaves]
     with onp.errstate(all="ignore"), layers_kept(owner):
         captured, *_ = capture_call(call, leaves, lambda v: ((rebuild(v),), {}), [f"x{i}" for i in range(len(leaves))])
-    return sum(operations(n) for n in captured.graph.nodes if isinstance(n.target, Primitive))
+    return total(operations(n) for n in captured.graph.nodes if isinstance(n.target, Primitive))
 
 
 @on_modules
-def flops(graph: Graph, *inputs: Any) -> int:
-    """Floating point operations of one run, by the rows' own counts.
+def flops(graph: Graph, *inputs: Any) -> int | None:
+    """Floating point operations of one run, by the rows' own counts; None where data decide how often a compiled loop
+    runs (`while`, `break`). Of a branch in such a loop the longer way counts.
 
     inputs   arrays, or Metas, to propagate shapes from (see propagate_shapes), where the graph has none yet
     Raises ValueError, naming the node and what to call, where a shape is not known.
@@ -86,7 +95,7 @@ def flops(graph: Graph, *inputs: Any) -> int:
     48
     """
     with_shapes(graph, inputs)
-    return sum(map(operations, graph.nodes))
+    return total(map(operations, graph.nodes))
 
 
 @on_modules
