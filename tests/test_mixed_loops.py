@@ -8,7 +8,7 @@ import minnp
 import minnp.numpy as np
 from minnp import jit
 from minnp.core.llvm import engine
-from minnp.core.loops import operations, printing, runtime
+from minnp.core.loops import lowering, operations, printing, runtime
 
 pytestmark = [
     pytest.mark.host("about compiled code on NumPy's memory"),
@@ -157,3 +157,15 @@ def test_such_loops_print_as_python(monkeypatch):
         given = [30 if i.name == "n.in" else 12345 for i in program.given]
         assert printing.as_python(program)(*given)[-1] == f(30, 12345)
         programs.clear()
+
+
+def test_bits_beyond_64_are_cut_off_and_not_undefined(monkeypatch):
+    texts = []
+    text = lowering.Lowering.text
+    monkeypatch.setattr(lowering.Lowering, "text", lambda self: texts.append(text(self)) or texts[-1])
+    copy = type(multiplied)(multiplied.__code__.replace(co_name="multiplied_"), multiplied.__globals__)
+    assert jit(copy)(30, 12345) == multiplied(30, 12345)
+    ((entry, others),) = texts
+    assert (
+        "mul i64" in entry + others and "mul nsw" not in entry + others
+    )  # nsw: LLVM may take for granted that it fits

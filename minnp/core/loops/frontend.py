@@ -1639,7 +1639,7 @@ class Translator(Building):
             if isinstance(tree, E):
                 return tree
             op, *operands = tree
-            return E(AST_OPERATORS[op], tuple(map(last_bits, operands)), INT)  # unchecked
+            return E(AST_OPERATORS[op], tuple(map(last_bits, operands)), Kind("i8"))  # which wraps around
 
         def plain(tree: Any) -> Any:
             if type(tree) is list:
