@@ -85,8 +85,9 @@ def _of_rows(node: Node) -> int | None:
 
 @on_modules
 def flops(graph: Graph, *inputs: Any) -> int | None:
-    """Floating point operations of one run, by the rows' own counts; None where data decide how often a compiled loop
-    runs (`while`, `break`). Of a branch in such a loop the longer way counts.
+    """Floating point operations of one run, by the rows' own counts; None where they are not known.
+
+    Data decide how often some compiled loops run (`while`, `break`). Of a branch in a loop the longer way counts.
 
     inputs   arrays, or Metas, to propagate shapes from (see propagate_shapes), where the graph has none yet
     Raises ValueError, naming the node and what to call, where a shape is not known.
