@@ -41,9 +41,7 @@ from ..fx import GraphModule, capture, fold_convolutions
 def compilable(program: Any, values: Sequence[Any]) -> bool:
     """Whether here, and of these values, a program is one graph of torch's kernels: nothing in it draws, or runs Python
     of the user's or of control flow, and all lies in NumPy's memory."""
-    plain = all(
-        not n.operator.drawn and n.operator.bodies is None and n.operator.name != "Custom" for n in program.steps
-    )
+    plain = all(not n.operator.drawn and n.operator.bodies is None and not n.operator.always for n in program.steps)
     return current().name == "prefer_torch" and plain and all(type(v) is onp.ndarray for v in values)
 
 

@@ -37,6 +37,8 @@ class Program:
         self.variables = [*arguments, *states]
         self.steps = [n for n in symbol.nodes if n.operator is not None]
         self.heads = symbol._heads
+        always = {id(child) for n in self.steps if n.operator.always for child, _ in n.states}
+        self.always = [i for i, n in enumerate(states) if id(n) in always]  # places of states that move at every call
         self.unsized = [n for n in self.steps if 0 in (made_shape(n) or ())]
         self.sized: tuple[dict | None, dict] = None, {}  # the shapes of the last call, and what followed from them
         last: dict[int, int] = {}  # by id of a node: the step after which nobody needs its results
@@ -78,9 +80,7 @@ class Program:
             results = list(results) if isinstance(results, (tuple, list)) else [results]
             count = len(node.outputs)
             if len(results) > count:
-                names = row.arguments(node.parameters, len(inputs))
-                owners = [child for (child, _), n in zip(node.inputs, names, strict=True) if n in row.states]
-                moved |= {id(n): stop_gradient(v) for n, v in zip(owners, results[count:], strict=True)}
+                moved |= {id(n): stop_gradient(v) for (n, _), v in zip(node.states, results[count:], strict=True)}
             values[id(node)] = results[:count]
             if watch is not None:
                 for i in range(node.visible):
@@ -337,7 +337,11 @@ class Executor:
             (results, after), self._pullback = vjp(run, *[self._arguments[i] for i in wanted])
         else:
             results, after = run()
-        self._outputs, self._after = list(results), list(after) if is_train else None
+        self._outputs, after = list(results), list(after)
+        for i in self._program.always:
+            self._states[i][...] = after[i]
+            after[i] = self._states[i]
+        self._after = after if is_train else None
         return self._outputs
 
     def _compiled_for(self, is_train: bool) -> Callable | None:

@@ -34,15 +34,14 @@ def to_graph(symbol: Symbol, training: bool = False) -> Graph:
         if row.drawn is True or (row.drawn and training):
             whole.meta["effect"] = True
         whole.meta["where"] = f"node {node.name!r} of the symbol"
-        single = len(node.outputs) == 1 and not (training and row.states)
+        owners = [results[id(child), i] for child, i in node.states] if training or row.always else []
+        single = len(node.outputs) == 1 and not owners
         for i in range(len(node.outputs)):
             part = whole if single else graph.create_node("call_function", pick, (whole, i), {}, node.result(i))
             results[id(node), i] = part
-        if training:
-            owners = [given for given, name in zip(inputs, node.arguments, strict=True) if name in row.states]
-            for k, state in enumerate(owners):
-                value = graph.create_node("call_function", pick, (whole, len(node.outputs) + k), {})
-                graph.create_node("call_function", assign, (state, value), {}).meta["effect"] = True
+        for k, state in enumerate(owners):
+            value = graph.create_node("call_function", pick, (whole, len(node.outputs) + k), {})
+            graph.create_node("call_function", assign, (state, value), {}).meta["effect"] = True
     heads = [results[id(n), i] for n, i in symbol._heads]
     graph.output(heads[0] if len(heads) == 1 else tuple(heads))
     graph.eliminate_dead_code()

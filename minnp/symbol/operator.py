@@ -109,11 +109,12 @@ class Operator:
     name         MXNet's; `aliases` are others it has for the same
     arguments    names of its inputs, states last, or a function of the parameters that gives them; None: arg0, arg1, ..
     count        the parameter that counts the inputs, where any number of them is taken
-    states       those of them that are auxiliary states
+    states       those of them that are auxiliary states, or a function of the parameters that gives them
+    always       whether these move at every call, in and outside training; else in training
     parameters   name -> Parameter
     outputs      names of its results, or a function of the parameters that gives them
     visible      how many of them `Symbol` shows; a number or a function of the parameters; None: all
-    definition   (*inputs, **parameters) -> the result, or a tuple of several; in training new states come after them
+    definition   (*inputs, **parameters) -> the result, or a tuple of several; new states, where they move, come after
     training     the definition takes training=
     fill         (parameters, shapes of the inputs, None where unknown) -> the shapes with what follows from the others
     result       (parameters, *shapes of the inputs) -> shapes of the results; None: the definition is run on stand-ins
@@ -133,7 +134,8 @@ class Operator:
         arguments: Names | None = ("data",),
         parameters: str = "",
         aliases: Sequence[str] = (),
-        states: Sequence[str] = (),
+        states: Names = (),
+        always: bool = False,
         outputs: Names = ("output",),
         visible: int | Callable[[dict], int] | None = None,
         training: bool = False,
@@ -148,11 +150,11 @@ class Operator:
         bodies: Callable | None = None,
     ) -> None:
         self.name, self.definition, self.aliases = name, definition, tuple(aliases)
-        self._arguments, self.states, self._outputs, self._visible = arguments, tuple(states), outputs, visible
+        self._arguments, self._states, self._outputs, self._visible = arguments, states, outputs, visible
         self.parameters = {p.name: p for p in map(Parameter, parameters.split())}
         self.training, self.fill, self.result, self.same, self.dtypes = training, fill, result, same, dtypes
         self.count, self.loss, self.variadic = count, loss, arguments is None or count is not None
-        self.drawn, self.bodies, self.batch = drawn, bodies, batch
+        self.drawn, self.bodies, self.batch, self.always = drawn, bodies, batch, always
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"
@@ -198,6 +200,10 @@ class Operator:
 
     def outputs(self, parameters: dict[str, Any]) -> Sequence[str]:
         return self._outputs(parameters) if callable(self._outputs) else self._outputs
+
+    def states(self, parameters: dict[str, Any]) -> Sequence[str]:
+        """The names of the inputs that are auxiliary states."""
+        return self._states(parameters) if callable(self._states) else self._states
 
     def visible(self, parameters: dict[str, Any]) -> int:
         """How many of the results are there for others."""

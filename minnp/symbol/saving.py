@@ -77,6 +77,9 @@ def _symbol(file: SymbolFile, under_np: bool | None = None) -> Symbol:
         return nodes[at], i
 
     for n in file.nodes:
+        if n.op in FUSED:
+            nodes.append(_parts(n, [entry(*e) for e in n.inputs], under_np))
+            continue
         row = None if n.op == "null" else lookup(UNDER_NP.get(n.op, n.op) if under_np else n.op)
         inputs = [entry(*e) for e in n.inputs]
         nodes.append(Node(row, n.name, dict(n.attrs), inputs, [_symbol(s, under_np) for s in n.subgraphs]))
@@ -86,4 +89,39 @@ def _symbol(file: SymbolFile, under_np: bool | None = None) -> Symbol:
     return Symbol([entry(*e) for e in file.heads])
 
 
+def _parts(n: json_format.Node, inputs: list[tuple[Node, int]], under_np: bool) -> Node:
+    """A layer that oneDNN fused, as the operators that it was made of: the last of them, with the name of the layer.
+
+    Raises SymbolError for layers of 8-bit integers.
+    """
+    if n.attrs.get("quantized", "false").lower() in ("true", "1"):
+        raise SymbolError(
+            f"node {n.name!r} ({n.op}) is a layer of 8-bit integers, fused for MXNet's oneDNN, which cannot be read: "
+            "load the model that was quantised, and quantise it with minnp.fx"
+        )
+    if n.op in ATTENTION:
+        heads = {k: v for k, v in n.attrs.items() if k == "heads"}
+        return Node(lookup(ATTENTION[n.op]), n.name, heads, inputs)
+    if len(n.subgraphs) != 1 or n.subgraphs[0].heads[1:] or len(inputs) != len(n.subgraphs[0].arg_nodes):
+        raise SymbolError(f"node {n.name!r} ({n.op}) has {len(inputs)} inputs, which its subgraph does not take")
+    body, given, made = n.subgraphs[0], iter(inputs), []
+    for part in body.nodes:
+        made.append(next(given) if part.op == "null" else (_called(part, made, under_np), 0))
+    node, i = made[body.heads[0][0]]
+    if i or body.heads[0][1] or node.operator is None:
+        raise SymbolError(f"node {n.name!r} ({n.op}) has a subgraph whose result is not its last operator's first")
+    node.name = n.name
+    return node
+
+
+def _called(part: json_format.Node, made: list[tuple[Node, int]], under_np: bool) -> Node:
+    row = lookup(UNDER_NP.get(part.op, part.op) if under_np else part.op)
+    return Node(row, part.name, dict(part.attrs), [(made[at][0], made[at][1] or i) for at, i in part.inputs])
+
+
+ATTENTION = {
+    "_sg_mkldnn_selfatt_qk": "_contrib_interleaved_matmul_selfatt_qk",
+    "_sg_mkldnn_selfatt_valatt": "_contrib_interleaved_matmul_selfatt_valatt",
+}
+FUSED = {"_sg_mkldnn_conv", "_sg_mkldnn_fully_connected", *ATTENTION}
 fromjson = load_json

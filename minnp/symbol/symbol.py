@@ -52,6 +52,12 @@ class Node:
         return self.operator.outputs(self.parameters) if self.operator else ("",)
 
     @property
+    def states(self) -> list[Entry]:
+        """Those of its inputs that are auxiliary states."""
+        names = self.operator.states(self.parameters) if self.operator else ()
+        return [e for e, name in zip(self.inputs, self.arguments) if name in names] if names else []
+
+    @property
     def visible(self) -> int:
         return self.operator.visible(self.parameters) if self.operator else 1
 
@@ -156,13 +162,7 @@ class Symbol:
     def _variables(self) -> tuple[list[Node], list[Node]]:
         """(those that are arguments, those that are auxiliary states)."""
         nodes = self.nodes
-        states = {
-            id(child)
-            for n in nodes
-            if n.operator is not None and n.operator.states
-            for (child, _), name in zip(n.inputs, n.arguments)
-            if name in n.operator.states
-        }
+        states = {id(child) for n in nodes for child, _ in n.states}
         variables = [n for n in nodes if n.operator is None]
         return [n for n in variables if id(n) not in states], [n for n in variables if id(n) in states]
 

@@ -474,7 +474,8 @@ WRONG = [
 
 # ------------------------------------------------------------------ what is done with them
 # Those whose results are always random, control flow, and these have tests of their own.
-OTHERS = {"Custom", "_contrib_allclose", "_contrib_boolean_mask"}
+UPDATES = {n for n, r in OPERATORS.items() if r.definition.__module__.endswith("updates")}  # test_updates.py
+OTHERS = {*UPDATES, "_scatter_set_nd", "Custom", "_contrib_allclose", "_contrib_boolean_mask"}
 NUMPYS = ("_np_", "_npi_", "_npx_")  # mx.np's, which test_numpy_operators.py compares
 NAMES = sorted({r.name for r in OPERATORS.values() if r.drawn is not True and r.bodies is None} - OTHERS)
 QUANTISED = ("_contrib_quantize", "_contrib_dequantize", "_contrib_requantize")  # test_quantised_operators.py does

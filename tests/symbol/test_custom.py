@@ -76,3 +76,48 @@ def test_what_assign_does() -> None:
 def test_errors() -> None:
     with pytest.raises(errors.SymbolError, match=r"op_type='nothing'; there are: .*mixed"):
         sym.Custom(sym.Variable("x"), op_type="nothing")
+
+
+class Centred(sym.CustomOp):
+    """x less the moving average of its mean, which is the state."""
+
+    def forward(self, is_train: bool, req: Any, in_data: Any, out_data: Any, aux: Any) -> None:
+        if is_train:
+            self.assign(aux[0], "write", 0.5 * aux[0] + 0.5 * np.mean(in_data[0]))
+        self.assign(out_data[0], req[0], in_data[0] - aux[0])
+
+    def backward(self, req: Any, out_grad: Any, in_data: Any, out_data: Any, in_grad: Any, aux: Any) -> None:
+        self.assign(in_grad[0], req[0], out_grad[0] * aux[0])
+        if float(out_grad[0][0]) == 7:
+            aux[0][...] = 0
+
+
+@sym.register("centred")
+class CentredProp(sym.CustomOpProp):
+    def list_auxiliary_states(self) -> list[str]:
+        return ["level"]
+
+    def infer_shape(self, in_shape: list) -> tuple:
+        return in_shape, in_shape, [[1]]
+
+    def create_operator(self, ctx: Any, in_shapes: list, in_dtypes: list) -> Centred:
+        return Centred()
+
+
+def test_states_of_a_custom_operator_move_when_forward_writes_to_them() -> None:
+    net = sym.load_json(sym.Custom(sym.Variable("x"), op_type="centred", name="c").tojson())
+    assert (net.list_arguments(), net.list_auxiliary_states()) == (["x"], ["c_level"])
+    assert net.infer_shape(x=(3,)) == ([(3,)], [(3,)], [(1,)])
+    bound = net.simple_bind(None, x=(3,))
+    bound.arg_dict["x"][...] = [1, 2, 6]
+    assert bound.forward()[0].tolist() == [1, 2, 6] and bound.aux_dict["c_level"].tolist() == [0]
+    assert bound.forward(is_train=True)[0].tolist() == [-0.5, 0.5, 4.5]
+    assert bound.aux_dict["c_level"].tolist() == [1.5]
+    bound.backward([np.ones(3)])
+    assert bound.grad_dict["x"].tolist() == [1.5] * 3 and bound.aux_dict["c_level"].tolist() == [1.5]
+    bound.forward(is_train=True)
+    with pytest.raises(ValueError, match="read-only"):
+        bound.backward([np.full(3, 7.0)])
+    model = sym.Model(net, {}, {"c_level": np.zeros(1)})
+    model(np.array([1.0, 3.0]), is_train=True)
+    assert model.states["c_level"].tolist() == [1]

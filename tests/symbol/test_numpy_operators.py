@@ -150,8 +150,11 @@ add("_npi_logspace", case(start=0, stop=2, num=5), case(start=0, stop=2, num=5, 
 add("_npi_indices", case(dimensions=(2, 3)))
 add("_npi_blackman _npi_hamming _npi_hanning", case(M=7))
 add("_npi_full_like", case((2, 3), fill_value=1.5))
+add("_npx_constraint_check", case(onp.ones((2, 2), bool)))
+add("_npi_eigvals", case(SYMMETRIC))
 # MXNet has no gradient, or another than that of its result, for these.
 WITHOUT = {
+    "_npi_eigvals": "it has none",
     "_npi_eigvalsh": "its gradient is 0",
     "_npi_rarctan2_scalar": "its gradient is another function's",
     "_npi_rot90": "its gradient is turned the same way again",
@@ -169,7 +172,20 @@ WITHOUT = {
 # As symbols MXNet cannot infer shapes of these.
 SHAPELESS = {"_npi_hstack": onp.hstack, "_npi_dstack": onp.dstack}
 # Tested below: singular vectors may point either way, and MXNet's executors give nothing of sizes that depend on data.
-BELOW = {"_npi_svd", "_npi_eigh", "_npi_unique", "_npx_nonzero", "_npi_bincount"}
+BELOW = {
+    "_npi_insert_scalar",
+    "_npi_insert_slice",
+    "_npi_insert_tensor",
+    "_npi_delete",
+    "_npi_eig",
+    "_npi_boolean_mask_assign_scalar",
+    "_npi_boolean_mask_assign_tensor",
+    "_npi_svd",
+    "_npi_eigh",
+    "_npi_unique",
+    "_npx_nonzero",
+    "_npi_bincount",
+}
 NUMPYS_ROWS = [r for r in OPERATORS.values() if r.name.startswith(NUMPYS)]
 NAMES = sorted({r.name for r in NUMPYS_ROWS if not r.drawn} - BELOW)
 
@@ -249,6 +265,56 @@ def test_singular_vectors_and_eigenvectors_make_up_the_matrix() -> None:
         assert onp.isfinite(slopes["x"]).all()
     (w, v), _ = values(sym.op._npi_eigh(sym.Variable("x")), sym, {"x": SYMMETRIC}, False)
     onp.testing.assert_allclose(v * w @ v.T, SYMMETRIC, atol=1e-5)
+    (w, v), _ = values(sym.op._npi_eig(sym.Variable("x")), sym, {"x": SYMMETRIC}, False)
+    onp.testing.assert_allclose(SYMMETRIC @ v, v * w, atol=1e-5)
+    with pytest.raises(ValueError, match="complex eigenvalues"):
+        values(sym.op._npi_eigvals(sym.Variable("x")), sym, {"x": onp.array([[0, 1], [-1, 0]], "f4")}, False)
+
+
+def test_what_writes_has_gradients_and_what_checks_raises() -> None:
+    x, y, n = sym.Variable("x"), sym.Variable("y"), sym.Variable("n")
+    given = {"x": normal(5), "y": normal(2, seed=1), "n": onp.array([1, 3])}
+    (z,), slopes = values(sym.op._npi_insert_tensor(x, y, n), sym, given, True)
+    onp.testing.assert_array_equal(z, onp.insert(given["x"], given["n"], given["y"]))
+    assert slopes["x"].all() and slopes["y"].all()
+    (z,), slopes = values(sym.op._npi_delete(x, n), sym, {k: given[k] for k in "xn"}, True)
+    onp.testing.assert_array_equal(z, onp.delete(given["x"], given["n"]))
+    assert (slopes["x"] != 0).tolist() == [True, False, True, False, True]
+    a, rows = normal(3, 4), normal(1, 4, seed=1)
+    for op, options, expected in (
+        ("insert_scalar", {"int_ind": 1, "axis": 0}, onp.insert(a, 1, rows, 0)),
+        ("insert_slice", {"start": 0, "stop": 3, "step": 2, "axis": 0}, onp.insert(a, slice(0, 3, 2), rows, 0)),
+    ):
+        (z,), slopes = values(getattr(sym.op, f"_npi_{op}")(x, y, **options), sym, {"x": a, "y": rows}, True)
+        onp.testing.assert_array_equal(z, expected)
+        assert slopes["x"].all() and slopes["y"].all()
+        (z,), _ = values(getattr(sym.op, f"_npi_{op}")(x, val=2.5, **options), sym, {"x": a}, True)
+        assert z.shape == expected.shape and z[1 if op == "insert_scalar" else 0].tolist() == [2.5] * 4
+    for options, where in (
+        ({"int_ind": 1, "axis": 1}, 1),
+        ({"start": 0, "stop": 3, "step": 2, "axis": 1}, slice(0, 3, 2)),
+    ):
+        deleted = sym.op._npi_delete(x, **options)
+        onp.testing.assert_array_equal(values(deleted, sym, {"x": a}, True)[0][0], onp.delete(a, where, 1))
+        assert deleted.infer_shape(x=(3, 4))[1] == [onp.delete(a, where, 1).shape]
+    mask = whole(0, 2, 3, 4).astype(bool)
+    for m, start, value in ((mask, 0, normal(int(mask.sum()), seed=2)), (mask, 0, normal(1)), (mask[0], 1, normal(1))):
+        (z,), slopes = values(sym.op._npi_boolean_mask_assign_tensor(x, y, n, start_axis=start), sym,
+                              {"x": a, "y": m, "n": value}, True)  # fmt: skip
+        expected = a.copy()
+        expected[(slice(None),) * start + (m,)] = value
+        onp.testing.assert_array_equal(z, expected)
+        assert ((slopes["x"] == 0) == onp.broadcast_to(m, a.shape)).all() and slopes["n"].all()
+    masked = sym.op._npi_boolean_mask_assign_scalar(x, y, value=1.5)
+    onp.testing.assert_array_equal(values(masked, sym, {"x": a, "y": mask}, True)[0][0], onp.where(mask, 1.5, a))
+    given["n"] = onp.array([[4, 2]])
+    (z,), slopes = values(sym.op._scatter_set_nd(x, y, n, shape=(5,)), sym, given, True)
+    assert z[[4, 2]].tolist() == given["y"].tolist() and z[0] == given["x"][0]
+    assert (slopes["x"] != 0).tolist() == [True, True, False, True, False] and slopes["y"].all()
+    with pytest.raises(ValueError, match="positive"):
+        sym.op._npx_constraint_check(x > 0, msg="positive").eval(x=minnp.numpy.array([-1.0]))
+    counts = sym.op._npi_multinomial(n=20, pvals=(0.25, 0.75), size=(3,)).eval()[0]
+    assert counts.shape == (3, 2) and counts.sum(1).tolist() == [20] * 3 and counts.dtype == onp.int64
 
 
 def test_what_mxnet_has_another_gradient_of() -> None:

@@ -251,6 +251,7 @@ DRAWN = {
     "_shuffle": ([onp.arange(1000.0)], {}, 499.5, 83333.25),
     "_npi_bernoulli": ([], {"prob": 0.3, "logit": None, "is_logit": False, "size": (400, 50)}, 0.3, 0.21),
     "_npi_choice": ([], {"a": 5, "size": (400, 50)}, 2, 2),
+    "_npi_multinomial": ([], {"n": 10, "pvals": (0.5, 0.5), "size": (2000,)}, 5, 2.5),
     **{
         f"_image_random_flip_{n}": ([onp.arange(300.0).reshape(10, 10, 3)], {}, 149.5, 7499.9)
         for n in ("left_right", "top_bottom")

@@ -21,6 +21,7 @@ from . import (
     sequences,
     shaping,
     spatial,
+    updates,
 )
 
 # Results that change with their inputs in steps, or not at all: as of losses, nobody need say what flows into them.

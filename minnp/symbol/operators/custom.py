@@ -21,7 +21,7 @@ from typing import Any
 import numpy as onp
 
 import minnp.numpy as np
-from minnp import custom_vjp
+from minnp import custom_vjp, stop_gradient
 
 from ...errors import SymbolError
 from ..operator import Operator, enter
@@ -31,6 +31,8 @@ PROPERTIES: dict[str, type[CustomOpProp]] = {}
 
 class CustomOp:
     """What a custom operator computes: forward writes to out_data, backward to in_grad, with `assign`.
+
+    aux   the auxiliary states, into which forward may write; to backward they are read-only
 
     >>> class Double(sym.CustomOp):
     ...     def forward(self, is_train, req, in_data, out_data, aux):
@@ -114,25 +116,37 @@ def register(name: str) -> Callable[[type], type]:
 
 
 def custom(*inputs: Any, prop: CustomOpProp, training: bool = False) -> Any:
-    """The results of a property's operator; the gradient is what its backward writes."""
+    """The results of a property's operator, and its states, which come last among the inputs, as they are afterwards;
+    the gradient is what its backward writes."""
+    count = len(inputs) - len(prop.list_auxiliary_states())
+    inputs, states = inputs[:count], [np.array(stop_gradient(s)) for s in inputs[count:]]
     operation = prop.create_operator(None, [list(x.shape) for x in inputs], [x.dtype for x in inputs])
-    shapes = prop.infer_shape([list(x.shape) for x in inputs])[1]
+    shapes = _inferred(prop, [x.shape for x in inputs])[1]
     types = prop.infer_type([x.dtype for x in inputs])[1]
     results: list[Any] = []
 
     @custom_vjp
     def run(*arrays: Any) -> Any:
         results[:] = [np.zeros(tuple(s), t) for s, t in zip(shapes, types, strict=True)]
-        operation.forward(training, ["write"] * len(results), list(arrays), results, [])
+        operation.forward(training, ["write"] * len(results), list(arrays), results, states)
         return tuple(results) if len(results) > 1 else results[0]
 
     def backward(arrays: tuple, g: Any) -> tuple:
         gradients = [np.zeros_like(x) for x in arrays]
+        kept = [_read_only(s) for s in states]
         heads = list(g) if isinstance(g, (tuple, list)) else [g]
-        operation.backward(["write"] * len(arrays), heads, list(arrays), results, gradients, [])
+        operation.backward(["write"] * len(arrays), heads, list(arrays), results, gradients, kept)
         return tuple(gradients)
 
-    return run.defvjp(forward=lambda *arrays: (None, arrays), backward=backward)(*inputs)
+    y = run.defvjp(forward=lambda *arrays: (None, arrays), backward=backward)(*inputs)
+    return (*(y if isinstance(y, tuple) else (y,)), *states) if states else y
+
+
+def _read_only(state: Any) -> Any:
+    """A state for backward, which has to leave it as it is: only forward moves states."""
+    state = state.copy()
+    state.flags.writeable = False
+    return state
 
 
 class _Custom(Operator):
@@ -146,10 +160,7 @@ class _Custom(Operator):
                 f"{where or self.name}: no operator is registered as op_type={name!r}; there are: {known}"
             )
         options = {n: v for n, v in attributes.items() if n != "op_type" and not n.startswith("__")}
-        prop = PROPERTIES[name](**options)
-        if prop.list_auxiliary_states():
-            raise SymbolError(f"{where or self.name}: operators with auxiliary states of their own are not supported")
-        return {"prop": prop}
+        return {"prop": PROPERTIES[name](**options)}
 
     def check(self, names: Sequence[str]) -> None:
         """Any parameter may be the property's."""
@@ -158,29 +169,52 @@ class _Custom(Operator):
         return parameters
 
     def arguments(self, parameters: dict[str, Any], given: int = 0) -> Sequence[str]:
-        return parameters["prop"].list_arguments()
+        return [*parameters["prop"].list_arguments(), *self.states(parameters)]
+
+    def states(self, parameters: dict[str, Any]) -> Sequence[str]:
+        return parameters["prop"].list_auxiliary_states()
 
     def outputs(self, parameters: dict[str, Any]) -> Sequence[str]:
         return parameters["prop"].list_outputs()
 
 
+def _inferred(prop: CustomOpProp, shapes: Sequence) -> tuple[list, list, list]:
+    """What infer_shape says, which leaves out the states where there are none."""
+    given = [None if s is None else list(s) for s in shapes[: len(prop.list_arguments())]]
+    lists = prop.infer_shape(given)
+    return tuple([tuple(s) for s in part] for part in (*lists, [])[:3])
+
+
 def _fill(p: dict, shapes: list) -> list:
     if shapes[0] is None:
         return shapes
-    return [tuple(s) for s in p["prop"].infer_shape([None if s is None else list(s) for s in shapes])[0]]
+    arguments, _, states = _inferred(p["prop"], shapes)
+    return [*arguments, *states]
 
 
 def _result(p: dict, *shapes: Any) -> list:
-    return [tuple(s) for s in p["prop"].infer_shape(list(map(list, shapes)))[1]]
+    return _inferred(p["prop"], shapes)[1]
 
 
 def _dtypes(p: dict, ins: list) -> tuple[list, list]:
     if ins[0] is None:
         return ins, [None] * len(p["prop"].list_outputs())
-    types, results, _ = p["prop"].infer_type(ins)
-    return [onp.dtype(t) for t in types], [onp.dtype(t) for t in results]
+    prop = p["prop"]
+    types, results, *states = prop.infer_type(ins[: len(prop.list_arguments())])
+    return [onp.dtype(t) for t in (*types, *(states[0] if states else ()))], [onp.dtype(t) for t in results]
 
 
 enter(
-    _Custom("Custom", custom, None, "op_type:str", fill=_fill, result=_result, dtypes=_dtypes, training=True, loss=True)
+    _Custom(
+        "Custom",
+        custom,
+        None,
+        "op_type:str",
+        fill=_fill,
+        result=_result,
+        dtypes=_dtypes,
+        training=True,
+        loss=True,
+        always=True,
+    )
 )

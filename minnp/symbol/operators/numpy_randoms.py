@@ -108,6 +108,16 @@ def choice(*arrays: Any, a: int | None, size: Shape | None, replace: bool, weigh
     return np.asarray(np.random.choice(count, size, replace, None if p is None else p / np.sum(p))).astype(INT)
 
 
+def multinomial(*arrays: Any, n: int, pvals: Any, size: Shape | None) -> Any:
+    """How often each of several outcomes comes in n trials, of the probabilities pvals."""
+    p = stop_gradient(arrays[0]).astype("float64") if pvals is None else onp.asarray(pvals)
+    return np.asarray(np.random.multinomial(n, p, size)).astype(INT)
+
+
+operator("_npi_multinomial", multinomial, lambda p: ["a"] * (p["pvals"] in (None,)),
+         "n:int pvals:floats=None size:shape=None", drawn=True, loss=True,
+         result=lambda p, *a: [(*(p["size"] or ()), a[0][0] if a else len(p["pvals"]))],
+         dtypes=lambda p, ins: (ins, [INT]))  # fmt: skip
 operator("_npi_bernoulli", bernoulli,
          lambda p: ["input1"] if p["logit" if p["is_logit"] else "prob"] in (None,) else [],
          "prob:float logit:float size:shape=None ctx:~str= dtype:dtype=float32 is_logit:bool", drawn=True, loss=True,

@@ -467,6 +467,19 @@ operator("_npi_eigh", lambda A, UPLO="L": tuple(np.linalg.eigh(A, UPLO)), ("A",)
 operator("_npi_det", np.linalg.det, ("A",), outputs=("output0",), result=lambda p, a: [a[:-2]])
 operator("_npi_slogdet", lambda A: tuple(np.linalg.slogdet(A)), ("A",), outputs=("output0", "output1"),
          result=lambda p, a: [a[:-2]] * 2, dtypes=lambda p, ins: (ins, ins * 2))  # fmt: skip
+
+
+def eig(A: Any) -> tuple:
+    """numpy.linalg.eig. Raises ValueError for eigenvalues that are no real numbers, which MXNet lacks."""
+    w, v = np.linalg.eig(A)
+    if w.dtype.kind == "c":
+        raise ValueError("a matrix has complex eigenvalues, and MXNet's arrays have real numbers")
+    return w, v
+
+
+operator("_npi_eig", eig, ("A",), outputs=("output0", "output1"), result=lambda p, a: [a[:-1], a],
+         dtypes=lambda p, ins: (ins, ins * 2))  # fmt: skip
+operator("_npi_eigvals", lambda A: eig(A)[0], ("A",), result=lambda p, a: [a[:-1]])
 operator("_npi_eigvalsh", lambda A, UPLO="L": np.linalg.eigvalsh(A, UPLO), ("A",), "UPLO:L|U=L")
 
 
@@ -499,6 +512,87 @@ def bincount(data: Any, weights: Any = None, minlength: int = 0, has_weights: bo
 operator("_npi_bincount", bincount, lambda p: ("data", "weights") if p["has_weights"] else ("data",),
          "minlength:int=0 has_weights:bool=0", result=lambda p, *s: [None], dtypes=lambda p, ins: (ins, ins[-1:]),
          loss=True)  # fmt: skip
+
+
+# ------------------------------------------------------------------ writing
+def _placed(int_ind: int | None, start: int | None, stop: int | None, step: int | None, obj: Any, **rest: Any) -> Any:
+    """Where something is inserted or deleted: a number, a slice, or the numbers in an array."""
+    if obj is not None:
+        return stop_gradient(obj).astype(INT)
+    return slice(start, stop, step) if int_ind is None else int_ind
+
+
+def _insert(of_tensor: bool) -> Callable:
+    def insert(arr: Any, *rest: Any, val: float | None = None, axis: int | None = None, **where: Any) -> Any:
+        values = arr.dtype.type(val) if val is not None else rest[0].astype(arr.dtype)
+        return np.insert(arr, _placed(obj=rest[-1] if of_tensor else None, **where), values, axis)
+
+    return insert
+
+
+def delete(arr: Any, obj: Any = None, axis: int | None = None, **where: Any) -> Any:
+    """numpy.delete."""
+    return np.delete(arr, _placed(obj=obj, **where), axis)
+
+
+_WHERE = "start:int=None stop:int=None step:int=None int_ind:int=None axis:int=None"
+for _name in ("scalar", "slice", "tensor"):
+    operator(f"_npi_insert_{_name}", _insert(_name == "tensor"),
+             lambda p, _last=("obj",) * (_name == "tensor"): ("arr", *(("values",) * (p["val"] in (None,))), *_last),
+             f"val:float=None {_WHERE}", dtypes=lambda p, ins: (ins, ins[:1]))  # fmt: skip
+
+
+def _shortened(p: dict, arr: Shape, *obj: Shape) -> list:
+    return [None if obj else onp.delete(onp.broadcast_to(0, arr), _placed(**p | {"obj": None}), p["axis"]).shape]
+
+
+operator("_npi_delete", delete, lambda p: ("arr", *(("obj",) * (p["step"] in (None,) and p["int_ind"] in (None,)))),
+         _WHERE, result=_shortened, dtypes=lambda p, ins: (ins, ins[:1]))  # fmt: skip
+
+
+def _over(mask: Any, data: Any, start_axis: int) -> Any:
+    """The mask of whole elements of data, whose axes from start_axis on it has."""
+    rest = data.ndim - start_axis - mask.ndim
+    return np.reshape(np.not_equal(mask, 0), (1,) * start_axis + mask.shape + (1,) * rest)
+
+
+def mask_assign(data: Any, mask: Any, value: Any, start_axis: int = 0) -> Any:
+    """data after data[:, mask] = value, with as many axes before the mask as start_axis says."""
+    if value.size != 1 and value.ndim:
+        out = np.array(data)
+        out[(slice(None),) * start_axis + (np.not_equal(stop_gradient(mask), 0),)] = value
+        return out
+    return np.where(_over(mask, data, start_axis), np.reshape(value, ()).astype(data.dtype), data)
+
+
+operator("_npi_boolean_mask_assign_scalar",
+         lambda data, mask, value=0.0, start_axis=0: mask_assign(data, mask, onp.asarray(value), start_axis),
+         ("data", "mask"), "value:float=0 start_axis:int=0", result=lambda p, data, mask: [data],
+         dtypes=lambda p, ins: (ins, ins[:1]))  # fmt: skip
+operator("_npi_boolean_mask_assign_tensor", mask_assign, ("data", "mask", "value"), "start_axis:int=0",
+         result=lambda p, data, mask, value: [data], dtypes=lambda p, ins: (ins, ins[:1]))  # fmt: skip
+
+
+def scatter_set_nd(lhs: Any, rhs: Any, indices: Any, shape: Shape) -> Any:
+    """lhs after lhs[tuple(indices)] = rhs."""
+    out = np.array(lhs)
+    out[tuple(stop_gradient(indices).astype(INT))] = rhs
+    return out
+
+
+operator("_scatter_set_nd", scatter_set_nd, ("lhs", "rhs", "indices"), "shape:shape", aliases=("_npi_scatter_set_nd",),
+         result=lambda p, lhs, rhs, indices: [p["shape"]], dtypes=lambda p, ins: (ins, ins[:1]))  # fmt: skip
+
+
+def constraint_check(input: Any, msg: str = "Constraint violated.") -> Any:
+    """True. Raises ValueError, with msg, where not all is true."""
+    if not bool(np.all(input)):
+        raise ValueError(msg)
+    return np.ones((), BOOL)
+
+
+operator("_npx_constraint_check", constraint_check, ("input",), "msg:str=Constraint_violated.", loss=True,
+         result=lambda p, s: [()], dtypes=_gives(BOOL))  # fmt: skip
 
 
 # ------------------------------------------------------------------ new arrays
