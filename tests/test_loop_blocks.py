@@ -6,7 +6,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import grad, jit
-from minnp.core.loops import blocking
+from minnp.core.loops import axes, blocking, lowering
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
@@ -255,3 +255,55 @@ def test_a_slope_that_is_no_number_in_blocks():  # times a cotangent of zero is 
         for a, b in zip(jit(grad(loss, (0, 1)))(A, B), grad(loss, (0, 1))(A, B)):
             assert numpy.isfinite(a).all()
             numpy.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def orthogonal(A, steps):
+    Q, R = np.zeros(A.shape), np.zeros((A.shape[1], A.shape[1]))
+    for k in range(A.shape[1]):
+        R[k, k] = np.sqrt(A[:, k] @ A[:, k])
+        Q[:, k] = A[:, k] / R[k, k]
+        for j in range(k + 1, A.shape[1]):
+            R[k, j] = Q[:, k] @ A[:, j]
+            A[:, j] -= Q[:, k] * R[k, j]
+    return np.sum(np.sin(Q)) + np.sum(R * R)
+
+
+def swept(A, steps):
+    half = np.ones(A.shape)
+    for _ in range(steps):
+        for k in range(1, A.shape[1]):
+            for i in range(A.shape[0]):
+                half[i, k] = np.sin(half[i, k - 1]) * A[i, k]
+        for k in range(A.shape[1] - 2, -1, -1):
+            for i in range(A.shape[0]):
+                A[i, k] = 0.5 * A[i, k + 1] + half[i, k]
+    return np.sum(A * A)
+
+
+def swept_levels(A, steps):
+    x = np.ones((*A.shape, 3)) * A[:, :, None]
+    for _ in range(steps):
+        for k in range(1, 3):
+            for i in range(x.shape[0]):
+                for j in range(x.shape[1]):
+                    x[i, j, k] += np.tanh(x[i, j, k - 1]) * x[i, j, k]
+    return np.sum(x) + np.sum(A)
+
+
+@pytest.mark.parametrize("program", [orthogonal, swept, swept_levels], ids=lambda f: f.__name__)
+def test_the_gradient_of_loops_along_columns(program, monkeypatch):
+    found = []
+
+    def along_last(program, body, *more):
+        out = axes.along_last(program, body, *more)
+        found.append(out is not body)
+        return out
+
+    monkeypatch.setattr(lowering, "along_last", along_last)
+    loss = lambda A: program(A.copy(), 2)
+    product = lambda A: np.sum(grad(loss)(A) * np.cos(A))
+    x = np.random.default_rng(0).random((9, 4)) + 0.5
+    for f in (loss, product):
+        for A in (x, np.asfortranarray(x), x[::2, 1:], x[:1, :1]) if f is loss else (x,):
+            numpy.testing.assert_allclose(jit(grad(f))(A), grad(f)(A), rtol=1e-9, atol=1e-10)
+    assert any(found)

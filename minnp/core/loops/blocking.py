@@ -71,6 +71,7 @@ class Blocking:
         inputs = [i.name for i in program.inputs if i.ndim is not None]
         self.scattered = {name for name, dense in zip(inputs, contiguous) if not dense}
         self.views: dict[str, View | Permute | None] = {}
+        self.taken: set[str] = set()  # arrays of the nests that run in blocks
         self.local: dict[str, int] = {}
         matrices = {i.name for i in program.inputs if i.ndim == 2 and i.kind.letter in "fiu"}
         for s in statements(body):
@@ -118,9 +119,13 @@ class Blocking:
         if sum(1 for _ in statements(s.body)) <= (MOST if nested else 4 * MOST):
             for way in (Vectors, Jam) if nested else (Inside,):
                 try:
-                    return way(self, s).made()
+                    nest = way(self, s)
+                    made = nest.made()
                 except Apart:
-                    pass
+                    continue
+                if nested:
+                    self.taken |= {name for name, *_ in nest.accesses(nest.loop.body)}
+                return made
         return [s._replace(body=self.body(s.body))]
 
 
