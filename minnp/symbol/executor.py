@@ -239,9 +239,10 @@ class Executor:
         self._exposed: set[int] = set()  # places of arguments and states that were given out since the last prediction
         self._requests = requests
         self._outputs: list | None = None
-        self._pullback: Callable | None = None
+        self._pullback: Any = None
         self._after: list | None = None
         self._watch: Callable | None = None
+        self._apart = False
         self._compiled: dict[bool, tuple[Any, Callable | None]] = {}  # by is_train: what runs from the second call on
 
     def __repr__(self) -> str:
@@ -322,6 +323,7 @@ class Executor:
         self._wanted = wanted
 
         program = self._compiled_for(is_train)
+        self._apart = program is not None  # whether gradients lie in memory that nobody else has
         if program is None:  # results may be views of arguments
             self._exposed.update(range(len(self._arguments) + len(self._states)))
             program = partial(self._program, training=is_train, watch=self._watch)
@@ -384,12 +386,16 @@ class Executor:
                 raise SymbolError(f"backward: {node.result(i)} is no loss, so out_grads must have its gradient")
             seeds.append(np.ones_like(y) if g is None else np.asarray(g).astype(y.dtype))
         if self._pullback is not None:
-            gradients = self._pullback((tuple(seeds), tuple(np.zeros_like(s) for s in self._after)))
+            given = *seeds, *map(np.zeros_like, self._after)
+            if self._apart:
+                gradients = self._pullback.values(given)
+            else:
+                gradients = self._pullback((given[: len(seeds)], given[len(seeds) :]))
             for i, g in zip(self._wanted, gradients, strict=True):
                 if self._requests[i] == "add":
-                    self.grad_arrays[i][...] += g
+                    self.grad_arrays[i][...] += 0 if g is None else g
                 else:
-                    self.grad_arrays[i][...] = g
+                    self.grad_arrays[i][...] = 0 if g is None else g
         for state, value in zip(self.aux_dict.values(), self._after, strict=True):
             state[...] = value
 

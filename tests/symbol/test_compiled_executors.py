@@ -311,6 +311,29 @@ def test_nan_passes_a_relu_in_onednns_layout() -> None:
     assert blocked(executor) == [torch_has_layouts()]
 
 
+@pytest.mark.parametrize("special", [(), (onp.nan,), (-onp.inf, onp.inf)])
+@pytest.mark.parametrize("convention", ["valid", "full"])
+@pytest.mark.filterwarnings("ignore:invalid value encountered in matmul:RuntimeWarning")
+def test_pooling_in_onednns_layout_is_numpys(special: tuple, convention: str) -> None:
+    x = sym.Convolution(sym.Variable("data"), name="c", num_filter=18, kernel=(1, 1), no_bias=True)
+    net = sym.Pooling(x, kernel=(3, 3), stride=(2, 2), pad=(1, 1), pool_type="max", pooling_convention=convention)
+    draw, steps = onp.random.default_rng(0), []
+    data, weight = draw.integers(0, 3, (2, 3, 9, 8)), onp.eye(18, 3).reshape(18, 3, 1, 1)  # many are the largest
+    heads = draw.normal(size=net.infer_shape(data=data.shape)[1][0]).astype("float32")
+    for policy in ("only_numpy", "prefer_torch"):
+        executor = bound(net, dtype="float32", data=data.shape)
+        executor.arg_dict["data"][...], executor.arg_dict["c_weight"][...] = data, weight
+        with minnp.policy(policy):
+            for _ in range(2):
+                everything(executor, heads)
+            for i, value in enumerate(special):
+                executor.arg_dict["data"][0, 0, 3 + i, 4] = value
+            steps.append(everything(executor, heads))
+    for ours, expected in zip(*steps, strict=True):
+        onp.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-6)
+    assert blocked(executor) == [torch_has_layouts()]
+
+
 def test_two_ways_back_of_one_forward_are_the_same_and_results_may_be_written_to() -> None:
     x = sym.BatchNorm(sym.Convolution(sym.Variable("data"), name="c", num_filter=4, kernel=(3, 3)), name="b")
     executor, heads = bound(sym.Activation(x, act_type="relu"), dtype="float32"), onp.ones((2, 4, 6, 4), "float32")

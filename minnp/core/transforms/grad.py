@@ -86,6 +86,10 @@ class Pullback:
 
     def __call__(self, cotangent: Any) -> Any:
         gs = tree_leaves(cotangent)
+        return self.rebuild_args(collect(self.values(gs), self.starts, gs))
+
+    def values(self, gs: Sequence[Any]) -> list:
+        """The cotangents of the arguments, None where none flowed, in memory that others may have, too."""
         if len(gs) != len(self.nodes):
             raise ValueError(f"the pullback wants {len(self.nodes)} cotangents, one per result; got {len(gs)}")
         seeds = [
@@ -93,8 +97,7 @@ class Pullback:
             for (n, meta), g in zip(self.nodes, gs, strict=True)
             if n is not None
         ]
-        grads = self.trace.backward(seeds, len(self.starts))
-        return self.rebuild_args(collect(grads, self.starts, gs))
+        return self.trace.backward(seeds, len(self.starts))
 
 
 def _seed(g: Any, meta: Any) -> Any:
