@@ -17,7 +17,7 @@ from ..core.api.functions import entry
 from ..core.api.install import wider
 from ..core.api.namespace import wrapped
 from ..core.arrays import devices
-from ..core.arrays.array import ndarray
+from ..core.arrays.array import ARRAY_TYPES, ndarray
 from ..errors import BackendMissingError
 from .facts import NUMPY_2
 
@@ -80,10 +80,14 @@ def _order(kind: Any, stable: Any, descending: bool) -> Any:
 
 
 DESCENDING = "descending" in inspect.signature(onp.sort).parameters  # NumPy 2.5
+NOT_GIVEN = onp._NoValue if DESCENDING else False
 
 
-def _numpy_descends(a: Any) -> bool:
-    return DESCENDING and isinstance(a, onp.ndarray) and getattr(a, "_host", a) is not None
+def _numpys(a: Any, descending: Any, stable: Any) -> dict[str, Any] | None:
+    """The keywords for NumPy's own function where it takes them: an array on the host, or of a class of the user's."""
+    if not DESCENDING or not isinstance(a, onp.ndarray) or (type(a) in ARRAY_TYPES and a._host is None):
+        return None
+    return {"stable": stable} if descending is NOT_GIVEN else {"stable": stable, "descending": descending}
 
 
 def _nans_last(found: Any, values: Any, axis: int) -> Any:
@@ -95,23 +99,23 @@ def _nans_last(found: Any, values: Any, axis: int) -> Any:
 
 
 @also(STANDARD, onp.sort, present=False)
-def sort(a, axis=-1, kind=None, order=None, *, descending=False, stable=None):
+def sort(a, axis=-1, kind=None, order=None, *, descending=NOT_GIVEN, stable=None):
     base = ours("sort")
-    if not descending:
+    if (given := _numpys(a, descending, stable)) is not None:
+        return base(a, axis, kind, order, **given)
+    if descending is NOT_GIVEN or not descending:
         return base(a, axis, _order(kind, stable, False), order)
-    if _numpy_descends(a):
-        return base(a, axis, kind, order, descending=True, stable=stable)
     values = ours("flip")(base(a, axis, _order(kind, stable, True), order), axis=axis)
     return _nans_last(values, values, -1 if axis is None else axis)
 
 
 @also(STANDARD, onp.argsort, present=False)
-def argsort(a, axis=-1, kind=None, order=None, *, descending=False, stable=None):
+def argsort(a, axis=-1, kind=None, order=None, *, descending=NOT_GIVEN, stable=None):
     base, flip = ours("argsort"), ours("flip")
-    if not descending:
+    if (given := _numpys(a, descending, stable)) is not None:
+        return base(a, axis, kind, order, **given)
+    if descending is NOT_GIVEN or not descending:
         return base(a, axis, _order(kind, stable, False), order)
-    if _numpy_descends(a):
-        return base(a, axis, kind, order, descending=True, stable=stable)
     a, axis = (ours("ravel")(a), -1) if axis is None else (ours("asarray")(a), axis)
     # the last of equals first in the flipped array, so that it is the first of them again when flipped back
     found = flip(a.shape[axis] - 1 - base(flip(a, axis=axis), axis, _order(kind, stable, True), order), axis=axis)

@@ -88,7 +88,7 @@ def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, An
                     value = counterpart(module, name, value)
             else:
                 own = str(getattr(value, "__name__", name))  # of an alias: np.permute_dims is np.transpose
-                public = not own.startswith("_") and getattr(source, own, None) is value
+                public = own == name or (not own.startswith("_") and getattr(source, own, None) is value)
                 value = wrapped(prefix, own if public else name, value)
         namespace[name] = value
         return value
