@@ -171,6 +171,14 @@ def records_sorted_by_a_field(np, c):
     return np.sort(c, order="f1"), d, np.argsort(c, order="f1"), np.partition(c, 1, order="f1"), np.sort(c)
 
 
+@case(onp.zeros(3, "u1"), onp.zeros(3, "i2"))
+def infinities_written_into_integers(np, a, b):
+    for i in range(3):
+        a[i], b[i] = np.exp(90000), np.float64(300.0)
+    a[2:] = np.log(0.0)
+    return a
+
+
 def outcome(f: Callable, args: tuple, ours: bool) -> Any:
     """The results, or the exception's class, and what the arguments are afterwards."""
     given = [(np.array(a) if ours else a.copy()) if isinstance(a, onp.ndarray) else a for a in args]

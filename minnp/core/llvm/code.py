@@ -34,6 +34,10 @@ def literal(value: Any, dtype: onp.dtype) -> str:
         return f"0x{struct.unpack('<Q', struct.pack('<d', rounded))[0]:016X}"
     if dtype.kind == "b":
         return "true" if value else "false"
+    found = onp.asarray(value)
+    if found.dtype.kind == "f":  # cast as NumPy casts: an infinity is some integer
+        with onp.errstate(invalid="ignore"):
+            value = found.astype(dtype)
     return str(int(value))
 
 
