@@ -3,10 +3,11 @@
 import mixed_fuzzer
 import numpy
 import pytest
+import word_fuzzer
 
 import minnp
 import minnp.numpy as np
-from minnp import jit
+from minnp import errors, fx, jit
 from minnp.core.llvm import engine
 from minnp.core.loops import lowering, operations, printing, runtime
 
@@ -169,3 +170,94 @@ def test_bits_beyond_64_are_cut_off_and_not_undefined(monkeypatch):
     assert (
         "mul i64" in entry + others and "mul nsw" not in entry + others
     )  # nsw: LLVM may take for granted that it fits
+
+
+def test_a_graph_holds_for_integers_like_those_it_was_captured_with():
+    def f(a, m):
+        t, s = 0, 0.0
+        for i in range(len(a)):
+            s += a[i] * i
+            t = m * 2**21
+        return t, s
+
+    g, a = jit(f), np.ones(50)
+    for m in (5, 7, 2**40, 2**40 + 1, 2**50, 2**63, 2**64 - 1, 2**64, 2**70, -(2**50), -(2**63), 8):
+        assert g(a, m) == f(a, m)
+    (row,) = [n.target for n in fx.capture(f, a, 5).graph.nodes if getattr(n.target, "name", "") == "loop"]
+    given = {"a": a, "m.in": 2**50, "s.in": 0.0, "t.in": 0}
+    with pytest.raises(errors.CaptureError, match="meets 1125899906842624, a number that it was not compiled for"):
+        row(*[given[i.name] for i in row.program.given])
+
+
+def test_the_greatest_of_numbers_of_several_types():
+    def f(k, c):
+        v = 0.5
+        for i in range(len(k)):
+            if k[i] > 2:
+                c -= k[i] + v
+            c = np.maximum(k[i] * 2, c)
+        return c
+
+    for k in ([1, 1], [3, 1], [1, 3], [0, 3]):
+        assert repr(jit(f)(np.array(k), 0)) == repr(f(numpy.array(k), 0))
+
+
+WORDS = 0xFFFFFFFFFFFFFFFF
+
+
+def fnv(data, h):
+    for b in data:
+        h = ((h ^ int(b)) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return h
+
+
+def xorshift(data, x):
+    s = 0.0
+    for _ in range(len(data)):
+        x ^= (x << 13) & WORDS
+        x ^= x >> 7
+        x ^= (x << 17) & WORDS
+        s += (x >> 11) * 2.0**-53
+    return x, s
+
+
+def splitmix(data, x):
+    t = 0
+    for _ in range(len(data)):
+        x = (x + 0x9E3779B97F4A7C15) & WORDS
+        z = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & WORDS
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
+        z = z ^ (z >> 31)
+        t += z % 100 + (z > 0x8000000000000000) - 3 * (z & 1)
+    return x, z, t
+
+
+def pcg(data, s):
+    out = 0
+    for _ in range(len(data)):
+        s = (s * 6364136223846793005 + 1442695040888963407) & WORDS
+        x, rot = (((s >> 18) ^ s) >> 27) & 0xFFFFFFFF, s >> 59
+        out ^= ((x >> rot) | (x << (-rot & 31))) & 0xFFFFFFFF
+    return s, out
+
+
+@pytest.mark.parametrize("f", [fnv, xorshift, splitmix, pcg], ids=lambda f: f.__name__)
+def test_integers_of_64_bits_without_a_sign(f):
+    data = numpy.arange(60, dtype="u1")
+    for x in (1, 42, 2**40 + 1, 2**63 - 1, 2**63, 0xCBF29CE484222325, 2**64 - 1):
+        expected = f(data, x)
+        minnp.report(reset=True)
+        g = jit(type(f)(f.__code__, f.__globals__))
+        assert repr(g(np.array(data), x)) == repr(g(np.array(data), x)) == repr(expected)
+        assert not [row for row in minnp.report() if row["backend"] == "python"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_programs_of_such_integers(seed):
+    assert not word_fuzzer.differs(seed)
+
+
+@pytest.mark.slow
+def test_many_random_programs_of_such_integers():
+    minnp.report(reset=True)
+    assert not [found for found in map(word_fuzzer.differs, range(5000, 5150)) if found]

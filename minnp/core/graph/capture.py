@@ -148,9 +148,13 @@ class CaptureTrace(Trace):
         for dtype in (d for d in dtypes if d.kind in "iu" and d != onp.int64):
             for v in values:
                 if type(v) is Live and type(v.value) is int and (bound := onp.iinfo(dtype)).min <= v.value <= bound.max:
-                    node = self.record(_inside, (v.node, int(bound.min), int(bound.max)))
-                    node.meta["value"] = ()  # no array
-                    self.check(node, True)
+                    self.within(v, int(bound.min), int(bound.max))
+
+    def within(self, number: Live, least: int, most: int) -> None:
+        """The graph holds only where a number lies between these."""
+        node = self.record(_inside, (number.node, least, most))
+        node.meta["value"] = ()  # no array
+        self.check(node, True)
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
         if (count := len(self.graph)) > MANY and (count > MOST or self.deadline.passed()):

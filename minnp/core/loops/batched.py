@@ -10,6 +10,7 @@ from __future__ import annotations
 from .ir import (
     BOOL,
     INT,
+    WORD,
     Array,
     Assign,
     Block,
@@ -54,6 +55,8 @@ def batched(program: Program, given: set[str]) -> Batched:
     written. Raises NotUnderstood."""
     if any(type(s) is Call for s in statements(program.body)):
         raise NotUnderstood("a batch of calls of a function that calls itself", program.line)
+    if WORD in program.kinds.values():
+        raise NotUnderstood("a batch of integers of 64 bits", program.line)
     if program.moving:
         raise NotUnderstood("a batch of names that stand for several arrays", program.line)
     arrays: set[str] = set()  # but for tapes, and their cotangents: what an example puts there it takes, too

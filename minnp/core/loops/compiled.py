@@ -280,7 +280,8 @@ class Code:
 
 def maker(kind: Kind) -> Any:
     """The type of the numbers of a kind."""
-    return kind.dtype.type if not kind.python else {"i": int, "f": float, "b": bool, "c": complex}[kind.letter]
+    made = {"i": int, "u": int, "f": float, "b": bool, "c": complex}
+    return kind.dtype.type if not kind.python else made[kind.letter]
 
 
 def affordable(program: Program) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 from .ir import (
     BOOL,
     INT,
+    WORD,
     Alloc,
     Array,
     Assign,
@@ -89,6 +90,8 @@ class _Derivative:
         both = {name for name in program.kinds.keys() & program.arrays.keys() if not name.endswith("!")}  # no rebound
         if both:
             raise NotUnderstood(f"the derivative of {min(both)}, an array first and a number later", program.line)
+        if WORD in program.kinds.values():  # a tape has floats
+            raise NotUnderstood("the derivative beside integers of 64 bits", program.line)
         if program.moving:
             raise NotUnderstood("the derivative of names that stand for several arrays", program.line)
         if any(k.letter == "c" for k in program.kinds.values()) or any(

@@ -7,6 +7,7 @@ import builtins
 import contextlib
 import copy
 import inspect
+import itertools
 import math
 import operator
 import sys
@@ -27,6 +28,7 @@ from .ir import (
     INT,
     KINDS,
     MOST,
+    WORD,
     Array,
     Assign,
     Bind,
@@ -74,6 +76,7 @@ AST_OPERATORS = {
     ast.Invert: "invert",
 }
 WRAPPING = (ast.Add, ast.Sub, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)  # whose last bits those of operands decide
+ORDERS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 PASSES = 20
 REDUCTIONS = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "var", "std")
 DEPTH = 8  # of calls of Python functions in one another
@@ -593,7 +596,8 @@ class Translator(Building):
         self.check(const(False), "raise")
 
     def do_Assign(self, s: ast.Assign) -> None:
-        value = self.value(s.value)
+        one = len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
+        value = self.wide(s.value) if one else self.value(s.value)
         if len(s.targets) > 1:
             value = self.frozen(value) if isinstance(value, E) else self.now(value)
             value = self.materialised(value) if isinstance(value, Lazy) else value
@@ -831,7 +835,7 @@ class Translator(Building):
             old = self.load_name(s.target.id)
             if isinstance(old, E):
                 # the variable as it is when the operator runs, after the other side
-                new = self.value(s.value)
+                new = self.wide(s.value)
                 if isinstance(new, E):
                     self.name(s.target.id, self.binary(op, old, new))
                     return
@@ -1024,7 +1028,7 @@ class Translator(Building):
         self.emit(Leave(ends[-1]))
 
     def do_Return(self, s: ast.Return) -> None:
-        value = Static(None) if s.value is None else self.value(s.value)
+        value = Static(None) if s.value is None else self.wide(s.value)
         scope = self.scope
         if len(self.scopes) == 1:
             at = s.lineno, s.col_offset
@@ -1294,6 +1298,12 @@ class Translator(Building):
         return value
 
     def value(self, node: ast.expr) -> Any:
+        """What an expression stands for; its integers are INT."""
+        found = self.wide(node)
+        return self.narrow(found) if isinstance(found, E) else found
+
+    def wide(self, node: ast.expr) -> Any:
+        """The same, where integers of 64 bits may be WORD."""
         line = getattr(node, "lineno", self.line)
         found = getattr(self, f"of_{type(node).__name__}", self.refuse)(node)
         self.line = line
@@ -1576,8 +1586,10 @@ class Translator(Building):
     def of_BinOp(self, node: ast.BinOp) -> Any:
         if type(node.op) in (ast.BitAnd, ast.Mod) and (bits := self.bits_of(node)) is not None:
             return bits
-        left = self.value(node.left)
-        right = self.value(node.right)
+        if type(node.op) is ast.Pow and (whole := self.literal(node)) is not None:
+            return number(whole) or Static(whole)
+        left = self.wide(node.left)
+        right = self.wide(node.right)
         if isinstance(node.op, ast.MatMult):
             return self.dot(left, right)
         if isinstance(left, Tup) or isinstance(right, Tup):
@@ -1593,7 +1605,9 @@ class Translator(Building):
                 return None
             value = self.load_name(node.id)
             found = value.value if isinstance(value, Static) else value.args[0] if isinstance(value, E) else None
-            fixed = isinstance(value, Static) or (isinstance(value, E) and value.op == "const" and value.kinds == {INT})
+            fixed = isinstance(value, Static) or (
+                isinstance(value, E) and value.op == "const" and value.kinds <= {INT, WORD}
+            )
             return found if fixed and type(found) is int else None
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             value = self.literal(node.operand)
@@ -1616,7 +1630,9 @@ class Translator(Building):
         mask = other
         if other is not None and type(node.op) is ast.Mod:
             mask = other - 1 if other > 0 and not other & (other - 1) else None
-        if mask is None or not 0 <= mask <= MOST or type(inner) is not ast.BinOp or type(inner.op) not in WRAPPING:
+        if mask is None or not 0 <= mask < 2**64 or type(inner) is not ast.BinOp:
+            return None
+        if type(inner.op) not in (*WRAPPING, ast.LShift):
             return None
 
         def leaves(tree: ast.expr) -> Any:
@@ -1624,8 +1640,12 @@ class Translator(Building):
             if type(tree) is ast.BinOp and type(tree.op) in WRAPPING:
                 found = [leaves(tree.left)]
                 return [type(tree.op), *found, leaves(tree.right)]
+            if type(tree) is ast.BinOp and type(tree.op) is ast.LShift:
+                by = self.literal(tree.right)
+                if by is not None and 0 <= by < 64:
+                    return [ast.Mult, leaves(tree.left), 2**by]
             whole = self.literal(tree)
-            value = self.value(tree) if whole is None else whole
+            value = self.wide(tree) if whole is None else whole
             first = value
             while isinstance(first, E) and first.op == "copy":
                 first = first.args[0]
@@ -1647,7 +1667,10 @@ class Translator(Building):
             return tree if type(tree) is not int else number(tree) or Static(tree)
 
         tree = leaves(inner)
-        if all(type(x) is int or (isinstance(x, E) and x.kinds == {INT}) for x in flat(tree)):
+        whole = lambda x: type(x) is int or (isinstance(x, E) and x.kinds in ({INT}, {WORD}))
+        if type(tree) is list and all(map(whole, flat(tree))):
+            if mask > MOST:
+                return E("and", (E("cast", (last_bits(tree),), WORD), const(mask, WORD)), WORD, 0, mask)
             return E("and", (last_bits(tree), const(mask)), INT, 0, mask)
         return self.apply(AST_OPERATORS[type(node.op)], [plain(tree), plain(other)])
 
@@ -1673,11 +1696,13 @@ class Translator(Building):
 
     def of_Compare(self, node: ast.Compare, asked: bool = False) -> Any:
         """A comparison, or a chain of them; `asked`: whether it is true, and no more."""
-        left = self.value(node.left)
+        left = self.wide(node.left)
         out: Any = None
         for k, (op, right) in enumerate(zip(node.ops, node.comparators)):
 
             def link(left: Any = left, op: ast.cmpop = op, right: ast.expr = right) -> tuple[Any, Any]:
+                number = isinstance(op, ORDERS)
+                left = self.narrow(left) if isinstance(left, E) and not number else left
                 if isinstance(op, (ast.In, ast.NotIn)) and (growing := self.dict_of(right)) is not None:
                     if not growing.kinds:
                         return const(isinstance(op, ast.NotIn)), right
@@ -1685,7 +1710,9 @@ class Translator(Building):
                     return E("gt" if isinstance(op, ast.In) else "eq", (number, const(0)), BOOL, 0, 1), right
                 # a set keeps each item once, in an order of its own: `in` alone does not ask
                 asks = isinstance(op, (ast.In, ast.NotIn)) and right is node.comparators[-1]
-                second = self.of_Tuple(right) if asks and isinstance(right, ast.Set) else self.value(right)
+                second = self.of_Tuple(right) if asks and isinstance(right, ast.Set) else None
+                if second is None:
+                    second = self.wide(right) if number else self.value(right)
                 if isinstance(op, (ast.Is, ast.IsNot)):
                     one = [x.value if isinstance(x, Static) else x for x in (left, second)]
                     if not any(x is None for x in one):
@@ -2556,7 +2583,10 @@ class Translator(Building):
         return a
 
     def extremum(self, name: str, a: E, b: E) -> E:
-        kind = self.together_as(f"np.{name}", getattr(onp, name), a, b)
+        found = {result_kind(getattr(onp, name), kinds) for kinds in itertools.product(a.kinds, b.kinds)}
+        if len(found) > 1:
+            raise self.fail(f"np.{name} of a number that is of several types")
+        (kind,) = found
         if kind.letter not in "iufb":
             raise self.fail(f"np.{name} of {kind}")
         for x in (a, b):

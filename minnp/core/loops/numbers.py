@@ -19,6 +19,7 @@ from .ir import (
     KINDS,
     LEAST,
     MOST,
+    WORD,
     Assign,
     Check,
     E,
@@ -113,6 +114,12 @@ class Builder:
 
     def assign(self, name: str, e: E) -> None:
         info = self.info(name)
+        if WORD in e.kinds | info.kinds and e.kinds | info.kinds <= {INT, WORD}:
+            if INT in info.kinds:
+                info.kinds, info.low, info.high, self.moved = frozenset((WORD,)), MOST, LEAST, True
+            e = self.as_word(e)
+        elif WORD in e.kinds:
+            e = self.narrow(e)
         if not e.kinds <= info.kinds:
             info.kinds |= e.kinds
             self.moved = True
@@ -170,6 +177,10 @@ class Builder:
     # -------------------------------------------------------------- conversions
     def cast(self, e: E, kind: Kind) -> E:
         """The same number in another kind, as NumPy's casts do it."""
+        if e.kind == WORD and kind != WORD:
+            e = self.narrow(e)
+        if kind == WORD:
+            return self.as_word(e)
         if e.kind.code == kind.code:
             return e if e.kind == kind else E("copy", (e,), kind, e.low, e.high)
         if e.op == "const":
@@ -186,6 +197,47 @@ class Builder:
             if low < least or high > most:
                 low, high = least, most
         return E("cast", (e,), kind, low, high)
+
+    def as_word(self, e: E) -> E:
+        """A Python integer as one of 64 bits without a sign."""
+        if e.kind == WORD:
+            return e
+        if e.low < 0:
+            e = self.temporary(e)
+            self.check(E("ge", (e, const(0)), BOOL, 0, 1))
+        return E("cast", (e,), WORD, max(e.low, 0), max(e.high, 0))
+
+    def narrow(self, e: E) -> E:
+        """An integer of 64 bits without a sign as any other of Python's."""
+        if e.kind != WORD:
+            return e
+        if e.op == "const":
+            raise self.fail("an integer beyond 64 bits")
+        e = self.temporary(e)
+        if e.high > MOST:
+            self.check(E("le", (e, const(MOST, WORD)), BOOL, 0, 1))
+        return E("cast", (e,), INT, e.low, min(e.high, MOST))
+
+    def words(self, op: str, a: E, b: E) -> E | None:
+        """An operation of such integers; None of those that are others first."""
+        if not all(x.kinds <= {INT, WORD} and x.high >= 0 for x in (a, b)):
+            return None
+        if op in COMPARE:
+            return E(op, (self.as_word(a), self.as_word(b)), BOOL, 0, 1)
+        a, b = self.temporary(a), self.temporary(b)
+        if op in ("and", "or", "xor"):
+            a, b = self.as_word(a), self.as_word(b)
+            low, high = 0, min(a.high, b.high) if op == "and" else 2 ** max(a.high, b.high).bit_length() - 1
+        elif op == "shr" and a.low >= 0 and b.op == "const" and b.args[0] < 64:
+            low, high = a.low >> b.args[0], a.high >> b.args[0]
+        elif op == "mod" and a.low >= 0 and b.low > 0:
+            low, high = 0, min(a.high, b.high - 1)
+        elif op == "floordiv" and a.low >= 0 and b.low > 0:
+            low, high = a.low // b.high, a.high // b.low
+        else:
+            return None
+        e = E(op, (self.as_word(a), self.as_word(b)), WORD, low, high)
+        return e if high > MOST else E("cast", (e,), INT, low, high)
 
     def exact(self, e: E) -> None:
         """Python's integers are compared, divided and added to floats as they are: so far as a float64 holds them."""
@@ -204,6 +256,7 @@ class Builder:
 
     # -------------------------------------------------------------- operators
     def unary(self, op: str, a: E) -> E:
+        a = self.narrow(a)
         kind, kinds, tag = self.results(op, [a])
         if op in ("pos",):
             return a
@@ -258,6 +311,11 @@ class Builder:
         return E(op, args, kind, max(low, least), min(high, most), kinds, tag)
 
     def binary(self, op: str, a: E, b: E) -> E:
+        if WORD in (a.kind, b.kind):
+            found = self.words(op, a, b)
+            if found is not None:
+                return found
+            a, b = self.narrow(a), self.narrow(b)
         if op in COMPARE:
             return self.compare(op, a, b)
         if a.op == b.op == "const" and a.kind.python and b.kind.python and op != "div" and op != "pow":
@@ -348,6 +406,9 @@ class Builder:
             self.check(fine)
 
     def compare(self, op: str, a: E, b: E) -> E:
+        if WORD in (a.kind, b.kind):
+            found = self.words(op, a, b)
+            return self.compare(op, self.narrow(a), self.narrow(b)) if found is None else found
         python = all(k.python for x in (a, b) for k in x.kinds)
         if python and a.op == b.op == "const":
             return const(bool(OPERATORS[op](a.args[0], b.args[0])))
@@ -509,5 +570,5 @@ def number(x: Any) -> E | None:
     """A number outside as a constant."""
     if not isinstance(x, onp.generic) and type(x) not in (int, float, bool, complex):
         return None
-    kind = kind_of(x) if type(x) is not int or LEAST <= x <= MOST else None
+    kind = kind_of(x) if type(x) is not int or LEAST <= x <= MOST else WORD if 0 < x < 2**64 else None
     return None if kind is None else const(x.item() if isinstance(x, onp.generic) else x, kind)

@@ -18,7 +18,9 @@ from .ir import (
     BOOL,
     INT,
     KINDS,
+    PYTHONS,
     SIGNS,
+    WORD,
     Alloc,
     Assign,
     Bind,
@@ -469,8 +471,7 @@ class Printer:
     def converted(self, text: str, kind: Kind, before: Kind) -> str:
         """The text of a number as one of another kind."""
         if kind.python:
-            word = {"i": "int", "f": "float", "b": "bool", "c": "complex"}[kind.letter]
-            return text if kind == before else f"{word}({text})"
+            return text if kind == before or {kind, before} == {INT, WORD} else f"{PYTHONS[kind.letter]}({text})"
         if kind == before:
             return text
         narrow = kind.letter in "iu" and before.letter in "iuf" and kind.code != "i8"

@@ -39,7 +39,7 @@ from .counted import operations
 from .derivative import adjoint, tangent
 from .errors import failure
 from .frontend import LIMIT, translate
-from .ir import INT, KINDS, Assign, Check, E, For, Program, View, While, const, kind_of, statements, variables
+from .ir import INT, KINDS, WORD, Assign, Check, E, For, Program, View, While, const, kind_of, statements, variables
 from .lowering import NotLowered
 from .numbers import EXACT
 from .operations import OPERATORS, NotUnderstood, join, place
@@ -55,6 +55,7 @@ ABSENT = object()
 NOTHING: dict[str, Any] = {"": None}  # that a loop binds
 RAN = [0]  # compiled loops that were worth it
 PYTHONS = (int, float, bool, complex)
+RANGES = {INT: (-LIMIT, LIMIT), WORD: (0, 2**64 - 1)}  # of Python's integers that a program is given
 FOLLOWING = (CaptureTrace, GradTrace, Recording, JvpTrace, BatchTrace)  # which take a loop for a row
 DERIVATIVES = {GradTrace: adjoint, Recording: adjoint, JvpTrace: tangent}
 MOST = 32  # programs of one loop
@@ -321,6 +322,13 @@ class LoopRow(Primitive):
         for i, a in zip(self.program.given, args, strict=True):
             x = a.value if type(a) is Live else a
             dtype, ndim = onp.dtype(type(x)) if type(x) in PYTHONS else getattr(x, "dtype", None), getattr(x, "ndim", 0)
+            if type(x) is int and i.kind in RANGES:
+                least, most = RANGES[i.kind]
+                if not least <= x <= most:
+                    raise CaptureError(
+                        f"{at} meets {x}, a number that it was not compiled for; minnp.jit runs Python there"
+                    )
+                continue
             if dtype != i.kind.dtype or ndim != (i.ndim or 0):
                 was, now = (f"{d}[{', '.join(':' * n)}]" for d, n in ((i.kind.dtype, i.ndim or 0), (dtype, ndim)))
                 name = i.name.removesuffix(".in")
@@ -446,7 +454,9 @@ def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
     kind = kind_of(number) if one else None
     if kind is not None:
         if kind == INT and not -LIMIT <= number <= LIMIT:
-            return None
+            if not 0 < number < 2**64:
+                return None
+            kind = WORD
         values[name] = x
         return ("number", kind)
     if type(x) in (tuple, list) and len(x) <= 16:
@@ -645,6 +655,9 @@ def _run(
             _say(site, f, no.why)
             return None
     traced = watching is not None or any(type(v) in (Tracer, Live) for v in raw)
+    for i, v in zip(program.given, raw):
+        if type(v) is Live and i.kind in RANGES and v.trace.alive:  # of other numbers the program is another one
+            v.trace.within(v, *RANGES[i.kind])
     written = [None if i.name in program.rebound else x for i, x in arrays if i.written]
     try:
         if traced:
