@@ -8,9 +8,11 @@ import pickle
 import numpy as onp
 import pytest
 
+import minnp
 import minnp.numpy as np
 from minnp import grad, jit, value_and_grad
 from minnp.core.graph import capture
+from minnp.core.jit import jit as jit_module
 from minnp.core.rows import budget
 
 pytestmark = pytest.mark.host("what is compared are NumPy's own scalars")
@@ -240,3 +242,27 @@ def test_a_number_of_thousands_of_digits_is_a_result():
     for _ in range(3):
         long, less, total = g(np.ones(3))
         assert long == 3**20000 == -less and total == 3
+
+
+def test_lists_of_many_numbers_are_not_looked_at_again_and_again(monkeypatch):
+    def two_sum(numbers, target):
+        seen = {}
+        for i in range(len(numbers)):
+            if target - numbers[i] in seen:
+                return seen[target - numbers[i]], i
+            seen[numbers[i]] = i
+        return -1, target * numbers[0]
+
+    looked = []
+    opened = jit_module.open_tree
+    monkeypatch.setattr(jit_module, "open_tree", lambda *args: looked.append(args) or opened(*args))
+    g, numbers = jit(two_sum), [(7 * k) % 401 for k in range(300)]
+    for k in range(200):
+        assert g(numbers, k - 5) == two_sum(numbers, k - 5)
+    assert len(looked) < 100
+    assert any("reads more than 64 of the numbers among its arguments" in row["why"] for row in minnp.report())
+    assert g([3.0, 4.0], 7) == (0, 1) and g([1, 2], 9) == (-1, 9)
+    values = [np.float64(x) for x in range(40)]
+    for f in (g, two_sum):  # a key of a dict that is followed
+        with pytest.raises(minnp.errors.TracedValueError, match="something hashed it"):
+            minnp.grad(lambda x, f=f: f([*values, x], 1.5)[1])(2.5)

@@ -261,3 +261,37 @@ def test_random_programs_of_such_integers(seed):
 def test_many_random_programs_of_such_integers():
     minnp.report(reset=True)
     assert not [found for found in map(word_fuzzer.differs, range(5000, 5150)) if found]
+
+
+def drawn(n, x):
+    out = [x]
+    for _ in range(n):
+        x = (x * 6364136223846793005 + 1) & WORDS
+        out.append(x)
+    return out
+
+
+def drawn_at_times(n, x):
+    out = []
+    for i in range(n):
+        out.append(i)
+        x = (x * 6364136223846793005 + 1) & WORDS
+        out.append(x if i & 1 else x & 255)
+        if len(out) > 5:
+            x = out.pop() ^ x
+    return out, out[0], out[3] % 7
+
+
+def drawn_or_negative(n, x):
+    out = []
+    for i in range(n):
+        x = (x * 6364136223846793005 + 1) & WORDS
+        out.append(-i if x & 1 else x)
+    return out
+
+
+@pytest.mark.parametrize("f", [drawn, drawn_at_times, drawn_or_negative], ids=lambda f: f.__name__)
+def test_lists_of_such_integers(f):
+    for x in (5, 2**50, 2**63 + 1):
+        g = jit(f)
+        assert g(50, x) == f(50, x) and g(50, x) == f(50, x)

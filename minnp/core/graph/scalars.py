@@ -25,6 +25,7 @@ from .node import Node
 
 NUMBERS = (int, float)
 DRAWN = -1
+MANY = 64  # numbers among the arguments that Python reads: a graph that holds for these alone is of no use
 REFUSING = (TypeError, ValueError, AttributeError, LookupError)
 VALUES_DECIDE = int(onp.__version__.split(".")[0]) < 2  # NumPy 1: whether a number fits decides the dtype of a result
 
@@ -47,6 +48,8 @@ class Live:
         """The number; the graph being captured holds for it alone."""
         if self.trace.alive:
             self.trace.fixed |= self.sources - {DRAWN}
+            if len(self.trace.fixed) > MANY and self.trace.fast and self.trace.may_leave:
+                self.trace.ends(f"the function reads more than {MANY} of the numbers among its arguments")
             if DRAWN in self.sources:
                 self.trace.check(self.node, self.value)
         return self.value

@@ -50,6 +50,7 @@ LIMIT = 32  # paths per key, and keys per function, before jit says that a funct
 
 
 ARRAYS = (Host, onp.memmap)
+CONTAINERS, LONG = (list, tuple, dict), 32  # and how many items an argument has that may have too many to look at
 COMPILERS = ("auto", "llvm", "numpy", *backends.names())
 
 
@@ -116,6 +117,8 @@ class Jitted(Dispatch):
 
     def general(self, args: tuple, kwargs: dict, raised: tuple[Specialisation, Exception] | None = None) -> Any:
         """What a call returns. `raised`: what a path that was run already raised."""
+        if self.plain and any(type(a) in CONTAINERS and len(a) > LONG for a in args) and self._rests():
+            return self._uncaptured(None, args, kwargs)  # to look at every item would take longer than the function
         out = None
         leaves: list = []
         marked = self._marked(args, kwargs) if self.static else (args, kwargs)
@@ -159,6 +162,10 @@ class Jitted(Dispatch):
         if len(fixed) > known:
             self.forget()
         return out
+
+    def _rests(self) -> bool:
+        """Whether no graph holds the function, and none of its loops ran compiled when they were looked at."""
+        return any(p.rest for p in self.plain.values()) and not any(self.paths.values())
 
     def _remember(self, paths: list, fixed: set[int], args: tuple, kwargs: dict, values: list) -> None:
         """Let later calls with such arguments, arrays and numbers, run these paths without looking further."""

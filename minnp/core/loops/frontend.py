@@ -320,9 +320,13 @@ class Translator(Building):
             raise self.fail("things of several lengths appended to a list")
         if len(growing.kinds) != len(items):
             raise self.fail("things of several lengths appended to a list")
+        own = growing.given is None and growing.sort != "dict"
+        items = [x if own else self.narrow(x) for x in items]
+        items = [self.as_word(x) if x.kind == INT and WORD in kinds else x for x, kinds in zip(items, growing.kinds)]
         items = [self.frozen(x) for x in items]
         if any(not x.kinds <= kinds for x, kinds in zip(items, growing.kinds)):
             growing.kinds = [kinds | x.kinds for x, kinds in zip(items, growing.kinds)]
+            growing.kinds = [frozenset((WORD,)) if kinds == {INT, WORD} else kinds for kinds in growing.kinds]
             for variable, _ in growing.columns():
                 self.moving.pop(variable, None)
             raise Anew
@@ -564,7 +568,7 @@ class Translator(Building):
         """growing.append(x), growing.pop(), growing.pop(0), growing.clear()"""
         count = self.length_of(growing)
         if name == "append" and len(nodes) == 1 and not isinstance(nodes[0], ast.Starred):
-            self.append(growing, self.value(nodes[0]))
+            self.append(growing, self.wide(nodes[0]))
             return Static(None)
         if name == "clear" and not nodes:
             self.emit(Assign(growing.count, const(0)))
