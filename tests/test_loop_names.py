@@ -483,7 +483,7 @@ def test_many_questions_about_data_leave_a_function_as_it_is():
     def total(a):
         h = 2**63
         for x in a:
-            h = (h ^ int(x)) * 1099511628211 % 2**64
+            h = (h ^ int(x)) * 1099511628211 % (2**64 + 13)
         return h
 
     def deep(n, k):
