@@ -10,6 +10,7 @@ from .checkpoint import load_checkpoint, save_checkpoint
 from .executor import Executor
 from .graphs import from_mxnet, to_mxnet
 from .model import Model, load_mxnet
+from .namespaces import np, npx
 from .naming import AttrScope, NameManager, Prefix
 from .operator import OPERATORS
 from .operators.custom import CustomOp, CustomOpProp, register
@@ -44,6 +45,7 @@ class Operators:
         return sorted(n.removeprefix(p) for p in self._prefixes for n in OPERATORS if n.startswith(p))
 
 
+numpy, numpy_extension = np, npx
 linalg = Operators("_linalg_")
 op = _internal = sparse = Operators("")
 image = Operators("_image_")
@@ -146,7 +148,7 @@ def split_v2(ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis:
 OWN = (
     "AttrScope", "CustomOp", "CustomOpProp", "Executor", "Group", "Model", "NameManager", "OPERATORS", "Prefix",
     "Symbol", "Variable", "arange", "contrib", "eye", "from_mxnet", "fromjson", "full", "hypot", "image", "linalg",
-    "linspace", "load", "load_checkpoint", "load_json", "load_mxnet", "load_params", "maximum", "minimum", "ones",
-    "pow", "power", "random", "register", "save_checkpoint", "save_params", "sparse", "split_v2", "to_mxnet", "var",
-    "zeros",
+    "linspace", "load", "load_checkpoint", "load_json", "load_mxnet", "load_params", "maximum", "minimum", "np", "npx",
+    "ones", "pow", "power", "random", "register", "save_checkpoint", "save_params", "sparse", "split_v2", "to_mxnet",
+    "var", "zeros",
 )  # fmt: skip

@@ -375,6 +375,16 @@ class Symbol:
         """The results, a list of arrays, of given arrays by name."""
         return self.bind(ctx, kwargs, grad_req="null").forward()
 
+    def as_np_ndarray(self) -> Any:
+        """The same with NumPy's operators, indexing and methods, as the functions of minnp.symbol.np give symbols."""
+        from .namespaces import NumpySymbol
+
+        return NumpySymbol(self._heads)
+
+    def as_nd_ndarray(self) -> Symbol:
+        """This symbol."""
+        return self
+
     def optimize_for(self, backend: str, *args: Any, **kwargs: Any) -> Symbol:
         """This symbol: MXNet's backends are no matter here, passes of minnp.fx do what theirs did."""
         return self

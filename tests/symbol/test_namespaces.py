@@ -1,0 +1,106 @@
+"""sym.np and sym.npx: what NumPy computes, by the operators that MXNet's functions of the same names make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp
+import minnp.numpy as np
+import minnp.symbol as sym
+
+X = onp.random.default_rng(0).uniform(0.5, 2, (3, 4)).astype("f4")
+Y = onp.random.default_rng(1).uniform(0.5, 2, (3, 4)).astype("f4")
+# Programs of a library with NumPy's functions and two arrays.
+PROGRAMS: dict[str, Any] = {
+    "unary": lambda np, x, y: np.exp(np.sin(x)) + np.abs(np.log1p(-x / 4)) - np.degrees(np.arctan(y)),
+    "operators": lambda np, x, y: (x + y) * 2 - 1.5 / x + 3 % y - x % 0.7 + x**2 - 2**y + 1 - (-x),
+    "binary": lambda np, x, y: np.maximum(x, y) + np.minimum(1.2, x) + np.hypot(x, y) + np.arctan2(1.0, y),
+    "numbers": lambda np, x, y: x * np.exp(0.0) + np.add(1, 2) + np.subtract(3, x) + np.power(x, 2) + np.power(2, y),
+    "comparisons": lambda np, x, y: (
+        np.where(x > y, x, y) + np.where(y >= 1, x, 2.0) + np.where(np.less(1.0, x), 0.5, y)
+    ),
+    "turned comparisons": lambda np, x, y: np.where(np.less(1, x), x, y) + np.where(np.greater_equal(1, x), x, y),
+    "reductions": lambda np, x, y: np.sum(x, axis=1) + np.mean(y, axis=(1,)) + np.max(x, axis=1) - y.std(axis=1),
+    "methods": lambda np, x, y: x.reshape(4, 3).T.sum(axis=0) + y.transpose(1, 0).mean(axis=1) + x.flatten()[:4],
+    "indexing": lambda np, x, y: x[0] + y[-1, 1:3][0] + x[1:, ::2][1, 1] + y[2],
+    "lists": lambda np, x, y: np.concatenate([x, y], axis=1)[:, 1:5] + np.stack([x, y])[1] + np.vstack([x, y])[:3],
+    "parts": lambda np, x, y: np.split(x, 2, axis=1)[1] + np.hsplit(y, [2])[0],
+    "shapes": lambda np, x, y: np.expand_dims(x, 1)[:, 0] + np.swapaxes(y, 0, 1).reshape(3, 4) + np.ravel(x)[0],
+    "products": lambda np, x, y: np.matmul(x, y.T) + np.tensordot(x, y, axes=([1], [1])) + np.dot(x, y.T),
+    "einsum": lambda np, x, y: np.einsum("ij,kj->ik", x, y) + np.tensordot(x, y.T, axes=1),
+    "choosing": lambda np, x, y: np.clip(x, 0.7, None) + np.clip(y, 0.7, 1.5) + np.take(y, np.argsort(x[0]), axis=1),
+    "sorting": lambda np, x, y: np.sort(x, axis=0) + np.tril(y) + np.flip(x, 1) + np.squeeze(np.expand_dims(y, 0)),
+    "new": lambda np, x, y: x + np.zeros((3, 1)) + np.ones((1, 4)) + np.arange(4) + np.full((3, 1), 2.5) + np.eye(3, 4),
+    "like": lambda np, x, y: np.ones_like(x) + np.zeros_like(y) + np.full_like(x, 3),
+    "norms": lambda np, x, y: np.linalg.norm(x, axis=1) + np.linalg.norm(y) + np.linalg.det(np.matmul(x, y.T)),
+}
+
+
+def symbols(library: Any) -> tuple[Any, Any]:
+    return library.Variable("x").as_np_ndarray(), library.Variable("y").as_np_ndarray()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_functions_are_numpys(name: str) -> None:
+    net = PROGRAMS[name](sym.np, *symbols(sym))
+    given = {n: np.array({"x": X, "y": Y}[n]) for n in net.list_arguments()}
+    expected = PROGRAMS[name](onp, X, Y)
+    assert type(net) is type(symbols(sym)[0]) and net.infer_shape(**{n: a.shape for n, a in given.items()})[1] == [
+        expected.shape
+    ]
+    onp.testing.assert_allclose(net.eval(**given)[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def said(node: Any) -> dict:
+    """A node's parameters: without what changes no result, and `is_int`, which MXNet takes from the wrong operand."""
+    kept = {n: v for n, v in node.parameters.items() if n != "is_int" and not node.operator.parameters[n].hint}
+    if node.operator is not None and node.operator.name == "slice":
+        kept["step"] = [n for n in kept["step"] or () if n not in (None, 1)]
+    return kept
+
+
+@pytest.mark.skipif(
+    "mxnet" not in minnp.backends.installed(), reason="MXNet's symbols are what these are compared with"
+)
+@pytest.mark.host("MXNet makes the symbols")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_symbols_are_mxnets(name: str) -> None:
+    import mxnet as mx
+
+    with mx.util.np_shape(True), mx.util.np_array(True):
+        theirs = sym.load_json(PROGRAMS[name](mx.sym.np, *symbols(mx.sym)).tojson())
+    ours = PROGRAMS[name](sym.np, *symbols(sym))
+    for a, b in zip(ours.nodes, theirs.nodes, strict=True):
+        assert a.operator is b.operator and said(a) == said(b)
+        assert [(n.operator, i) for n, i in a.inputs] == [(n.operator, i) for n, i in b.inputs]
+
+
+def test_layers_and_random_numbers() -> None:
+    x = sym.Variable("x").as_np_ndarray()
+    net = sym.npx.softmax(sym.npx.fully_connected(sym.npx.relu(x), num_hidden=3, name="fc"), axis=-1)
+    assert net.list_arguments() == ["x", "fc_weight", "fc_bias"] and (net + 1).infer_shape(x=(2, 5))[1] == [(2, 3)]
+    drawn = sym.np.random.normal(x, 0.5, size=(400, 3)) + sym.np.random.uniform(high=2.0, size=(400, 3))
+    y = drawn.eval(x=np.array([0.0, 10.0, -10.0]))[0]
+    assert abs(y.mean(0) - onp.array([1, 11, -9])).max() < 0.2
+    assert "exp" in dir(sym.np) and "relu" in dir(sym.npx) and "normal" in dir(sym.np.random)
+
+
+def test_errors_and_the_way_back() -> None:
+    x, _ = symbols(sym)
+    assert type(x.as_nd_ndarray()) is sym.Symbol and x.as_np_ndarray() is x
+    assert (x.as_nd_ndarray() + 1).name.startswith("_plus")
+    for wrong, error, match in (
+        (lambda: x["a", 0], IndexError, "indexed by ints, slices"),
+        (lambda: x[::0], ValueError, "step cannot be zero"),
+        (lambda: list(x), TypeError, "no length that is known"),
+        (lambda: x + "a", TypeError, "expected a symbol or a number"),
+        (lambda: sym.np.exp(x, out=x), TypeError, "no out="),
+        (lambda: sym.np.nothing, AttributeError, r"minnp.symbol.np has no 'nothing'"),
+    ):
+        with pytest.raises(error, match=match):
+            wrong()
+    halves = sym.np.split(x, 2)
+    assert [h.name for h in halves] == [halves[-1].name] * 2 and halves[1].list_outputs() == [halves.list_outputs()[1]]
