@@ -126,7 +126,8 @@ def run_in_block(graph: Graph, args: tuple) -> Any:
         elif node.target is guard:
             continue
         else:
-            kernel = node.target.numpy if isinstance(node.target, Primitive) else getattr(node.target, "__wrapped__", 0)
+            target = node.target
+            kernel = target.numpy if isinstance(target, Primitive) else getattr(target, "__wrapped__", target)
             y = kernel(*given, **named) if node.target is not pick else given[0][given[1]]
             slot = node.meta.get("buffer")
             if slot is not None and (node not in shared or node.target is pick):
