@@ -334,7 +334,7 @@ def test_quantiles(dtype):
         for q in (0, 100, 50, 37.5, 99.9, 33, 1e-9):
             minnp.report(reset=True)
             numpy.testing.assert_array_equal(g(np.array(x), q), quantiles(x, q))
-            assert not [row for row in minnp.report() if row["backend"] == "python"]
+            assert not engine.available() or not [row for row in minnp.report() if row["backend"] == "python"]
     if dtype == "f8":
         x[2, 3], x[3, 1] = numpy.nan, numpy.inf
         with warnings.catch_warnings():
