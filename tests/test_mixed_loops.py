@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("seed", [136, 337, 366, 395, 858])
+@pytest.mark.parametrize("seed", [136, 337, 366, 395, 858, 8877])
 def test_random_programs(seed):
     assert not mixed_fuzzer.differs(seed)
 

@@ -2073,6 +2073,8 @@ class Translator(Building):
         elif name == "item" and not args:
             return self.as_python(x)
         elif name in ("conjugate", "conj") and not args:
+            if x.kinds == {Kind("b1")}:  # a bool, where np.conj has an int8
+                return x
             found = self.unary_function("conj", x)
             return self.as_python(found) if x.kind.python and len(x.kinds) == 1 else found
         raise self.fail(f"the method {name}")
