@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.arrays.array import ARRAY_TYPES, read
 from ..core.rows.dispatch import defines
-from ..core.rows.primitive import CONSTANT, Meta, Primitive, primitive
+from ..core.rows.primitive import CONSTANT, TABLE, Meta, Primitive, primitive
+from ..core.rows.value import Host
 from .arguments import as_array, plain, spelled
 from .facts import same, sampled, spread
 from .indexing import add_along_axis, take, take_along_axis
@@ -104,7 +106,6 @@ defines(onp.digitize)(spelled(digitize, "x bins | right"))
 defines(onp.nonzero)(spelled(nonzero, "a |"))
 defines(onp.flatnonzero)(spelled(flatnonzero, "a |"))
 defines(onp.argwhere)(spelled(argwhere, "a |"))
-defines(onp.isclose)(spelled(isclose, "a b | rtol atol equal_nan"))
 defines(onp.isin)(spelled(isin, "element test_elements | assume_unique invert kind"))
 
 
@@ -119,7 +120,27 @@ def _answer(row: Primitive, signature: str) -> Callable:
     return definition
 
 
-defines(onp.allclose)(_answer(allclose, "a b | rtol atol equal_nan"))
+def _close(definition: Callable, whole: bool) -> Callable:
+    """np.isclose and np.allclose: the row, or NumPy's formula where a tolerance is traced or on a device."""
+
+    def formula(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+        x, y = as_array(a), as_array(b)
+        with onp.errstate(invalid="ignore"):
+            near = (abs(x - y) <= atol + rtol * abs(y)) & TABLE["isfinite"](y) | (x == y)
+        if equal_nan:
+            near = near | (TABLE["isnan"](x) & TABLE["isnan"](y))
+        return near.all() if whole else near
+
+    def close(*args: Any, **kwargs: Any) -> Any:
+        tolerances = (*args[2:4], kwargs.get("rtol"), kwargs.get("atol"))
+        other = any(type(t) in ARRAY_TYPES and type(read(t)) is not Host for t in tolerances)
+        return (formula if other else definition)(*args, **kwargs)
+
+    return close
+
+
+defines(onp.isclose)(_close(spelled(isclose, "a b | rtol atol equal_nan"), False))
+defines(onp.allclose)(_close(_answer(allclose, "a b | rtol atol equal_nan"), True))
 defines(onp.array_equal)(_answer(array_equal, "a1 a2 | equal_nan"))
 
 
