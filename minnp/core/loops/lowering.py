@@ -1099,6 +1099,7 @@ class Lowering:
         if whole:  # NumPy's x // 0 and x % 0 are 0
             zero = self.do(f"icmp eq {t} {b}, 0")
             b = self.do(f"select i1 {zero}, {t} 1, {t} {b}")
+            self.meet(zero)
         if signed and not e.kind.python and e.args[1].low <= -1 <= e.args[1].high:
             minus = self.do(f"icmp eq {t} {b}, -1")  # the least number // -1 wraps
             safe = self.do(f"select i1 {minus}, {t} 1, {t} {b}")
@@ -1116,6 +1117,12 @@ class Lowering:
             negative = self.do(f"sub {t} 0, {a}") if op == "floordiv" else "0"
             out = self.do(f"select i1 {minus}, {t} {negative}, {t} {out}")
         return self.do(f"select i1 {zero}, {t} 0, {t} {out}") if whole else out
+
+    def meet(self, condition: str) -> None:
+        """Notes that NumPy may warn, where the processor meets nothing."""
+        if CONDITIONS:
+            met = self.do(f"or i64 {self.do('load i64, ptr %met')}, {self.do(f'zext i1 {condition} to i64')}")
+            self.put(f"store i64 {met}, ptr %met")
 
     def nearby(self, a: str, b: str, t: str, far: Callable[[], str]) -> str:
         """Python's a % b: a, or b more or less, where that lies in [0, b), as with indices that wrap: a division, which
@@ -1209,10 +1216,8 @@ class Lowering:
             body = "\n".join([*code.entry, *code.lines])
             text = f"define internal {t} @{name}({t} %x) alwaysinline {{\nentry:\n{body}\n  ret {t} {y.name}\n}}"
             self.declared |= {**code.helpers, name: text}
-        if op in LOGARITHMS and CONDITIONS:  # whose instructions meet no condition outside their domain
-            outside = self.do(f"fcmp ole {t} {x}, {real(-1.0 if op == 'log1p' else 0.0, kind.code)}")
-            met = self.do(f"or i64 {self.do('load i64, ptr %met')}, {self.do(f'zext i1 {outside} to i64')}")
-            self.put(f"store i64 {met}, ptr %met")
+        if op in LOGARITHMS:  # whose instructions meet no condition outside their domain
+            self.meet(self.do(f"fcmp ole {t} {x}, {real(-1.0 if op == 'log1p' else 0.0, kind.code)}"))
         return self.do(f"call {t} @{name}({t} {x})")
 
     def floored(self, op: str, args: list[str], given: Kind) -> str:
