@@ -181,7 +181,7 @@ def infinities_written_into_integers(np, a, b):
 
 @case(onp.array([1.0, onp.inf, 2.0]), 1e-3)
 def tolerances_among_the_arguments(np, a, t):
-    return np.isclose(a, a + 1e-4, rtol=0, atol=t, equal_nan=True), np.allclose(a[:1], a[:1] + 1e-4, t, t)
+    return np.isclose(a, a + 1e-4, rtol=0, atol=t, equal_nan=True), bool(np.allclose(a[:1], a[:1] + 1e-4, t, t))
 
 
 def outcome(f: Callable, args: tuple, ours: bool) -> Any:
