@@ -36,11 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     workers, servers = given.num_workers, given.num_workers if given.num_servers is None else given.num_servers
     command = [sys.executable, given.program, *given.arguments]
     port = str(free_port())
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(default_threads() // workers, 1)))
+    threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(default_threads() // workers, 1)))}
     if servers < 1:
         common = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(workers)}
         common["LOCAL_WORLD_SIZE"] = str(workers)
-        worker = lambda r: start(command, common | {"RANK": str(r), "LOCAL_RANK": str(r)})
+        worker = lambda r: start(command, common | threads | {"RANK": str(r), "LOCAL_RANK": str(r)})
         return watch({f"worker {r}": worker(r) for r in range(workers)}, {})
     if importlib.util.find_spec("mxnet") is None:
         parser.error("MXNet's parameter server needs mxnet: pip install mxnet==1.9.1, with numpy<2; or give -s 0")
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "DMLC_NODE_HOST": "127.0.0.1",
         "DMLC_NUM_WORKER": str(workers),
         "DMLC_NUM_SERVER": str(servers),
-    }
+    } | threads
     serve = [sys.executable, "-c", "import minnp, mxnet"]  # which does not return where DMLC_ROLE says so
     beside = {"the scheduler": start(serve, common | {"DMLC_ROLE": "scheduler"})}
     beside |= {f"server {i}": start(serve, common | {"DMLC_ROLE": "server"}) for i in range(servers)}

@@ -55,16 +55,26 @@ return z""",
 ]
 
 
-def function(head, body):
-    return head + "".join(f"    {line}\n" for line in body.splitlines())
+def function(head, lines):
+    return head + "".join(f"    {line}\n" for line in lines)
 
 
-class Program:
+class Choices:
+    """What a program of this number is made by."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def pick(self, *choices):
+        return self.random.choice(choices)
+
+
+class Program(Choices):
     """The source of one program. a: float64[7], b: float64[5, 6], c: int64[6], d: float32[5], m: bool[6], n: int,
     x: float. w is an array of its own, float64[6]."""
 
     def __init__(self, seed):
-        self.random = random.Random(seed)
+        super().__init__(seed)
         self.depth = self.loops = self.count = 0
         self.ints, self.floats, self.views, self.bools = ["n", "t", "u"], ["x", "s", "r"], [], ["ok", "found"]
         self.helpers = self.random.random() < 0.35
@@ -76,14 +86,12 @@ class Program:
         else:
             body = [line.replace("out.append(", "s += (") for line in body]
         ends = "return s, t, i, j, k, r, u, ok, found, w"
-        source = HEAD + "".join(f"    {line}\n" for line in [*body, ends])
+        source = function(HEAD, [*body, ends])
         if self.helpers:
-            helper = function("def helper(p, q):\n", self.pick(*HELPERS))
-            source = f"{helper}\n\n{function('def total(v):' + chr(10), self.pick(*VECTOR_HELPERS))}\n\n{source}"
+            helper = function("def helper(p, q):\n", self.pick(*HELPERS).splitlines())
+            total = function("def total(v):\n", self.pick(*VECTOR_HELPERS).splitlines())
+            source = f"{helper}\n\n{total}\n\n{source}"
         self.source = source
-
-    def pick(self, *choices):
-        return self.random.choice(choices)
 
     # -------------------------------------------------------------- expressions
     def int(self, depth=0):

@@ -4,13 +4,12 @@ types, errors, and what is written before an error.
 `python tests/mixed_fuzzer.py FIRST COUNT` runs programs by their numbers and prints those that differ.
 """
 
-import random
 import sys
 import warnings
 
 import loop_fuzzer
 import numpy
-from loop_fuzzer import RAISED, made, tally
+from loop_fuzzer import RAISED, Choices, function, made, tally
 
 import minnp
 import minnp.numpy
@@ -23,12 +22,12 @@ PYTHONS = {"w": ("0", "1", "3", "-2", "True"), "r": ("0.0", "0.5", "-1.5", "2", 
 LENGTH = 6
 
 
-class Mixed:
+class Mixed(Choices):
     """The source of one program. a, b, c are arrays (integers or bools; real; any), u, v, w numbers of such dtypes or
     Python's, n an int. Its variables: k, l (integers), s, t (real), o, p (any), yes (a truth value)."""
 
     def __init__(self, seed):
-        self.random = random.Random(seed)
+        super().__init__(seed)
         self.depth = self.loops = 0
         pick = self.pick
         few = self.chance(0.7)  # of few dtypes more is compiled
@@ -44,10 +43,7 @@ class Mixed:
         lines += [line for _ in range(self.random.randint(1, 2)) for line in self.loop()]
         lines.append("return k, l, s, t, o, p, yes, i, j")
         head = "def program(a, b, c, u, v, w, n):\n"
-        self.source = (head + "".join(f"    {line}\n" for line in lines)).replace("np.bool(", "np.bool_(")
-
-    def pick(self, *choices):
-        return self.random.choice(choices)
+        self.source = function(head, lines).replace("np.bool(", "np.bool_(")
 
     def chance(self, p):
         return self.random.random() < p

@@ -7,7 +7,7 @@ import random
 import sys
 
 import numpy
-from loop_fuzzer import made
+from loop_fuzzer import Choices, function, made
 
 import minnp
 import minnp.numpy
@@ -17,20 +17,18 @@ MASKS = ("M", "0xFFFFFFFFFFFFFFFF", "0xFFFFFFFF", "0x7FFFFFFFFFFFFFFF", "(1 << 4
 POWERS = ("2**64", "2**32", "(1 << 60)", "16", "2**63")
 BIG = ("6364136223846793005", "0x9E3779B97F4A7C15", "0xFFFFFFFFFFFFFFFF", "1099511628211", "-7", "3", "0", "2**63")
 NAMES = ("x", "y", "z", "t")
+A = [3, -1, 200, 7, 0]
 
 
-class Words:
+class Words(Choices):
     """The source of one program. x, y: integers that are given; a: an array of integers."""
 
     def __init__(self, seed):
-        self.random = random.Random(seed)
+        super().__init__(seed)
         lines = ["z, t, s = 1, 0, 0.0", "for i in range(n):"]
         lines += [f"    {line}" for _ in range(self.random.randint(1, 5)) for line in self.statement()]
         lines.append("return x, y, z, t, s")
-        self.source = "M = 2**64 - 1\ndef program(x, y, a, n):\n" + "".join(f"    {line}\n" for line in lines)
-
-    def pick(self, *choices):
-        return self.random.choice(choices)
+        self.source = function("M = 2**64 - 1\ndef program(x, y, a, n):\n", lines)
 
     def inner(self, depth=0):
         """What a mask may follow."""
@@ -93,8 +91,7 @@ def differs(seed):
         rng = random.Random(seed + turn)
         some = [1, 42, 2**40 - 1, 2**40 + 5, 2**63 - 1, 2**63, 2**64 - 1, 0, -3, rng.randrange(2**64)]
         x, y, n = rng.choice(some), rng.choice(some), rng.choice([3, 7, 20])
-        given = [lambda np: (x, y, np.array([3, -1, 200, 7, 0]), n)][0]  # noqa: B023
-        expected, found = ran(ours, given(numpy)), ran(compiled, given(minnp.numpy))
+        expected, found = (ran(f, (x, y, np.array(A), n)) for f, np in ((ours, numpy), (compiled, minnp.numpy)))
         failed = any("compiler failed" in row["why"] for row in minnp.report())
         if failed or expected != found:
             return f"program {seed}, call {turn}: {x}, {y}, {n}\n{program.source}\nPython: {expected}\njit:    {found}"
