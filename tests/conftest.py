@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+from collections.abc import Generator
 
 # Before NumPy is imported: the tests run side by side on few cores, where a second thread per worker only waits.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -32,31 +33,41 @@ def pytest_configure(config: pytest.Config) -> None:
             accelerator.watch()
 
 
-@pytest.fixture(autouse=True)
-def accelerated(request):
-    """With --accelerator: no test reaches into the memory of the device, not even where the error is caught."""
-    accelerator = sys.modules.get("tests.accelerator")
-    if accelerator is None or not accelerator.loaded():
-        yield
-        return
-    before = accelerator.counted()["fault"]
-    yield
-    assert request.node.get_closest_marker("faults") or accelerator.counted()["fault"] == before, "see HostAccess"
+UNDER = pytest.StashKey[dict]()
 
 
-@pytest.fixture(autouse=True)
-def on_the_host(request, monkeypatch):
+# As hooks, not as fixtures, which would cost each of the many short tests more than it takes.
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests marked `host`, and programs they start, run under the default policy whatever MINNP_BACKEND says."""
-    import minnp
+    under = item.stash[UNDER] = {}
+    accelerator = sys.modules.get("tests.accelerator")
+    if accelerator is not None and accelerator.loaded():
+        under["faults"] = accelerator.counted()["fault"]
+    if item.get_closest_marker("host") is not None:
+        import minnp
 
-    if request.node.get_closest_marker("host") is None or minnp.get_global_policy().name == "auto":
-        yield
-        return
-    monkeypatch.delenv("MINNP_BACKEND", raising=False)
-    before = minnp.get_global_policy()
-    minnp.set_global_policy("auto")
-    yield
-    minnp.set_global_policy(before)
+        under["policy"] = minnp.get_global_policy()
+        under["backend"] = os.environ.pop("MINNP_BACKEND", None)
+        minnp.set_global_policy("auto")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    """With --accelerator: no test reaches into the memory of the device, not even where the error is caught."""
+    try:
+        result = yield
+    finally:
+        under = item.stash[UNDER]
+        if "policy" in under:
+            import minnp
+
+            minnp.set_global_policy(under["policy"])
+            if under["backend"] is not None:
+                os.environ["MINNP_BACKEND"] = under["backend"]
+    if "faults" in under and item.get_closest_marker("faults") is None:
+        assert sys.modules["tests.accelerator"].counted()["fault"] == under["faults"], "see HostAccess"
+    return result
 
 
 @pytest.fixture(params=["openblas", "mkl"])
