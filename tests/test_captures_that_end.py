@@ -10,10 +10,11 @@ import pytest
 
 import minnp
 import minnp.numpy as np
-from minnp import grad, jit, value_and_grad
+from minnp import fx, grad, jit, value_and_grad
 from minnp.core.graph import capture
 from minnp.core.jit import jit as jit_module
 from minnp.core.rows import budget
+from minnp.primitive import customop
 
 pytestmark = pytest.mark.host("what is compared are NumPy's own scalars")
 
@@ -167,6 +168,26 @@ def test_numbers_from_before_the_budget_ran_out(monkeypatch):
 
     g = jit(f)
     assert [typed(g(np.array(X))) for _ in range(2)] == [typed(f(X))] * 2
+
+
+def test_what_the_program_computes_is_not_time_to_record(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(capture, "MANY", 5)
+    monkeypatch.setattr(budget.time, "thread_time", lambda: now[0])
+
+    @customop()
+    def slow(x):
+        now[0] += 1.0
+        return x + 1
+
+    def f(x):
+        for _ in [*range(9)]:
+            x = slow(x) * 2
+        return x
+
+    module = fx.capture(f, np.array(X))  # which raises where the budget is too small
+    assert now[0] > budget.seconds
+    assert (module(np.array(X)) == f(np.array(X))).all()
 
 
 def test_arguments_that_are_scalars_are_not_written():

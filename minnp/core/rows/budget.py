@@ -13,8 +13,8 @@ def set_compile_budget(limit: float) -> float:
     """Let `jit` spend up to `limit` seconds of the processor's time on compiling one loop; the limit until now.
 
     A loop that would take longer is Python's, and `minnp.report()` says so; one that would take more than half of it
-    is compiled with less optimisation. A function whose Python does more than 2,500 things, and takes longer to record,
-    runs as it is. The default is 2, or the environment's MINNP_COMPILE_BUDGET.
+    is compiled with less optimisation. A function whose Python does more than 2,500 things, and takes longer to record
+    (what they compute is not counted), runs as it is. The default is 2, or the environment's MINNP_COMPILE_BUDGET.
 
     Raises ValueError unless the limit is positive.
 
@@ -56,6 +56,10 @@ class Deadline:
 
     def __init__(self) -> None:
         self.end = time.thread_time() + seconds
+
+    def leave_out(self, begin: float) -> None:
+        """Not count the time since then, by `time.thread_time`."""
+        self.end += time.thread_time() - begin
 
     def passed(self) -> bool:
         return time.thread_time() > self.end
