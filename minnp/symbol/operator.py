@@ -18,7 +18,8 @@ Shape = tuple[int, ...]
 Names = Sequence[str] | Callable[[dict], Sequence[str]]
 REQUIRED = object()
 # What counts inputs or results, each of which gets a name: a file may say any number.
-COUNTS, MOST = ("num_args", "num_outputs", "num_arrays", "sections"), 1 << 16
+COUNTS = ("num_args", "num_outputs", "num_arrays", "num_weights", "num_tensors", "sections")
+MOST = 1 << 16
 
 
 # ------------------------------------------------------------------ parameters
@@ -109,6 +110,7 @@ class Operator:
     name         MXNet's; `aliases` are others it has for the same
     arguments    names of its inputs, states last, or a function of the parameters that gives them; None: arg0, arg1, ..
     count        the parameter that counts the inputs, where any number of them is taken
+    variadic     any number of them is taken by position
     states       those of them that are auxiliary states, or a function of the parameters that gives them
     always       whether these move at every call, in and outside training; else in training
     parameters   name -> Parameter
@@ -145,6 +147,7 @@ class Operator:
         batch: bool = False,
         dtypes: Callable | None = None,
         count: str | None = None,
+        variadic: bool = False,
         loss: bool = False,
         drawn: bool | str = False,
         bodies: Callable | None = None,
@@ -153,7 +156,8 @@ class Operator:
         self._arguments, self._states, self._outputs, self._visible = arguments, states, outputs, visible
         self.parameters = {p.name: p for p in map(Parameter, parameters.split())}
         self.training, self.fill, self.result, self.same, self.dtypes = training, fill, result, same, dtypes
-        self.count, self.loss, self.variadic = count, loss, arguments is None or count is not None
+        self.count, self.loss = count, loss
+        self.variadic = variadic or arguments is None or count is not None
         self.drawn, self.bodies, self.batch, self.always = drawn, bodies, batch, always
 
     def __repr__(self) -> str:

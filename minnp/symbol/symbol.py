@@ -547,6 +547,8 @@ def create(row: Operator, called: str, args: Sequence, kwargs: dict, name: str |
     if row.variadic and not inputs and not set(named) <= set(names):
         entries = [s._heads[0] for s in named.values()]
     else:
+        if len(inputs) > len(names):
+            raise TypeError(f"{where} takes {len(names)} symbols, {', '.join(names)}; it got {len(inputs)}")
         known = dict(zip(names, inputs)) | named
         if unknown := [n for n in named if n not in names]:
             raise TypeError(f"{where} has no input {', '.join(unknown)}; it has {', '.join(names)}")

@@ -5,7 +5,7 @@ States move at every call. The `mp_` operators take half-precision weights, with
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as onp
@@ -139,6 +139,28 @@ def lamb_phase2(weight: Any, g: Any, r1: Any, r2: Any, lr: float, lower_bound: f
     return weight - lr * ratio * g
 
 
+def lamb(weight: Any, grad: Any, mean: Any, var: Any, lr: float, lower_bound: float, upper_bound: float,
+         **options: Any) -> tuple:  # fmt: skip
+    """Both, of You et al. 2020, algorithm 2."""
+    g, mean, var = lamb_phase1(weight, grad, mean, var, **options)
+    norms = (np.sqrt(np.sum(np.square(a))) for a in (weight, g))
+    return lamb_phase2(weight, g, *norms, lr, lower_bound, upper_bound), mean, var
+
+
+def adagrad(weight: Any, grad: Any, history: Any, lr: float, epsilon: float, wd: float, **options: float) -> tuple:
+    """Duchi et al. 2011: history + g^2; weight - lr g / sqrt(history)."""
+    g = decayed(weight, grad, wd, **options)
+    history = history + np.square(g)
+    return weight - lr * g / np.sqrt(history + epsilon), history
+
+
+def group_adagrad(weight: Any, grad: Any, history: Any, lr: float, epsilon: float, **options: float) -> tuple:
+    """The same with one step for each row: of the mean of g^2."""
+    g = decayed(weight, grad, 0, **options)
+    history = history + np.mean(np.square(g), axis=tuple(range(1, g.ndim)), keepdims=True)
+    return weight - lr * g / np.sqrt(history + epsilon), history
+
+
 def multi_lars(lrs: Any, weights_sum_sq: Any, grads_sum_sq: Any, wds: Any, eta: float, eps: float,
                rescale_grad: float) -> Any:  # fmt: skip
     """The rates of You et al. 2017, of several layers."""
@@ -175,6 +197,37 @@ def step_in_float32(weight: Any, g: Any, r1: Any, r2: Any, weight32: Any, **opti
     """The step of LAMB."""
     after = lamb_phase2(weight32, g, r1, r2, **options)
     return after.astype(weight.dtype), after
+
+
+def of_several(step: Callable, width: int, count: str, per: dict[str, str], shared: Sequence[str] = ()) -> Callable:
+    """A step of several weights: (inputs of the first, of the second, ..., those that all share).
+
+    width    how many inputs each weight has, itself among them
+    per      names of tuples and arrays with a number for each weight -> how `step` calls that
+    shared   the names of the last inputs: that of one in `per`, or of an input of every step
+    """
+
+    def steps(*inputs: Any, **options: Any) -> tuple:
+        n, own = options.pop(count), len(inputs) - len(shared)
+        options |= dict(zip(shared, inputs[own:]))
+        each = {called: options.pop(name) for name, called in per.items()}
+        if own != n * width or any(len(numbers) != n for numbers in each.values()):
+            found = {name: len(each[called]) for name, called in per.items()}
+            raise ValueError(f"{count}={n} takes {n * width} arrays and {n} numbers, not {own} arrays and {found}")
+        results, states = [], []
+        for i in range(n):
+            found = step(*inputs[i * width : (i + 1) * width], **options, **{k: v[i] for k, v in each.items()})
+            y, *kept = found if isinstance(found, tuple) else (found,)
+            results.append(y)
+            states += kept
+        return (*results, *states)
+
+    return steps
+
+
+def adamw_of_scale(*inputs: Any, rescale_grad: Any, **options: Any) -> tuple:
+    """The step of AdamW, with the scale by name."""
+    return adamw(*inputs, rescale_grad, **options)
 
 
 def _one_shape(p: dict, shapes: list) -> list:
@@ -216,6 +269,7 @@ _STEPS: dict[str, tuple[Callable, tuple[str, ...], str]] = {
     "ftml_update": (ftml, ("d", "v", "z"), "lr:float beta1:float=0.6 beta2:float=0.999 epsilon:float=1e-8 t:int "
                     "wd:float=0 rescale_grad:float=1 clip_grad:float=-1"),
     "lamb_update_phase1": (lamb_phase1, ("mean", "var"), _LAMB),
+    "_sparse_adagrad_update": (adagrad, ("history",), f"lr:float epsilon:float=1e-7 {_PLAIN}"),
 }  # fmt: skip
 for _name, (_step, _kept, _parameters) in _STEPS.items():
     operator(_name, _step, ("weight", "grad", *_kept), _parameters, states=_kept, always=bool(_kept), same=True)
@@ -240,3 +294,59 @@ operator("_adamw_update", adamw, ("weight", "grad", *_KEPT, "rescale_grad"), _RA
 operator("_mp_adamw_update", adamw_in_float32, ("weight", "grad", *_KEPT, "weight32", "rescale_grad"), _RATE,
          states=(*_KEPT, "weight32"), always=True, fill=lambda p, s: [*_one_shape(p, s[:5]), s[5]],
          result=lambda p, weight, *rest: [weight], dtypes=_half_types(2, False))  # fmt: skip
+operator("_contrib_group_adagrad_update", group_adagrad, ("weight", "grad", "history"),
+         f"lr:float {_SCALED} epsilon:float=1e-5", states=("history",), always=True,
+         fill=lambda p, s: [*_one_shape(p, s[:2]), s[2] or (s[0] and (s[0][0], *[1] * (len(s[0]) - 1)))],
+         result=lambda p, weight, *rest: [weight])  # fmt: skip
+
+
+# ------------------------------------------------------------------ steps of several weights
+def _enter_several(name: str, step: Callable, kept: Sequence[str], parameters: str, count: str, per: dict[str, str],
+                   shared: Sequence[str] = ()) -> None:  # fmt: skip
+    """The operator whose inputs are weight_0, grad_0, the states of the first weight, weight_1, ..., and `shared`."""
+    each = ("weight", "grad", *kept)
+    numbered = lambda p, names: [f"{n}_{i}" for i in range(p[count]) for n in names]
+    half = "weight32" in kept
+
+    def groups(p: dict, known: list) -> list[list]:
+        return [known[i * len(each) : (i + 1) * len(each)] for i in range(p[count])]
+
+    def fill(p: dict, shapes: list) -> list:
+        found = [s for group in groups(p, shapes) for s in _one_shape(p, group)]
+        ends = shapes[len(found) :]
+        return [*found, *(s or ((p[count],) if n in per else None) for n, s in zip(shared, ends, strict=True))]
+
+    def types(p: dict, ins: list) -> tuple[list, list]:
+        found, results = [], []
+        for group in groups(p, ins):
+            one = next((t for t in group[: 2 if half else None] if t is not None), None)
+            found += [*[t or one for t in group[:2]], *[t or (FLOAT if half else one) for t in group[2:]]]
+            results.append(one)
+        return [*found, *[t or FLOAT for t in ins[len(found) :]]], results
+
+    operator(name, of_several(in_float32(step) if half else step, len(each), count, per, shared),
+             lambda p: [*numbered(p, each), *shared], f"{parameters} {count}:int=1", states=lambda p: numbered(p, kept),
+             always=bool(kept), outputs=lambda p: [f"output{i}" for i in range(p[count])], fill=fill,
+             result=lambda p, *shapes: [group[0] for group in groups(p, shapes)], variadic=True,
+             dtypes=types)  # fmt: skip
+
+
+_RATES = {"lrs": "lr", "wds": "wd"}
+for _step, _name, _kept, _more in (
+    (sgd, "sgd_update", (), ""),
+    (sgd_mom, "sgd_mom_update", ("mom",), "momentum:float=0 "),
+):
+    for _half, _states in (("", _kept), ("mp_", (*_kept, "weight32"))):
+        _enter_several(f"multi_{_half}{_name}", _step, _states, f"lrs:floats wds:floats {_more}{_SCALED}",
+                       "num_weights", _RATES)  # fmt: skip
+        _enter_several(f"preloaded_multi_{_half}{_name}", _step, _states, f"{_more}{_SCALED}", "num_weights", _RATES,
+                       ("lrs", "wds"))  # fmt: skip
+for _half, _states in (("", _KEPT), ("mp_", (*_KEPT, "weight32"))):
+    _enter_several(f"_multi_{_half}adamw_update", adamw_of_scale, _states,
+                   f"lrs:floats {_BETAS} wds:floats etas:floats clip_gradient:float=-1", "num_weights",
+                   _RATES | {"etas": "eta"}, ("rescale_grad",))  # fmt: skip
+    _enter_several(f"_multi_{_half}lamb_update", lamb, _states,
+                   "learning_rates:floats beta1:float=0.9 beta2:float=0.999 epsilon:float=1e-6 wds:floats "
+                   "rescale_grad:float=1 lower_bound:float=-1 upper_bound:float=-1 clip_gradient:float=-1 "
+                   "bias_correction:bool=1 step_count:shape", "num_tensors",
+                   {"learning_rates": "lr", "wds": "wd", "step_count": "t"})  # fmt: skip
