@@ -203,6 +203,35 @@ def test_blocks_compute_what_python_computes(program, blocks):
     assert bool(blocks) == (program not in (neighbours, sums, left_behind, kept_number))
 
 
+def twice(A, B, C):  # what the first nest leaves in its variables nobody reads
+    for j in range(B.shape[1] - 1, -1, -1):
+        total = 0.0
+        for k in range(len(B)):
+            total += B[k, j]
+        C[0, j] += total
+    for j in range(B.shape[1]):
+        total = 1.0
+        for k in range(len(B)):
+            total += B[k, j] * C[0, j]
+        C[1, j] -= total
+    return C
+
+
+def test_the_last_block_overlaps_the_one_before(blocks):
+    compiled = {program: jit(program) for program in (product, downwards, twice)}
+    slope = jit(grad(lambda A, B, C: np.sum(twice(A, B, C.copy())), 1))
+    for m in (7, 8, 31, 32, 33, 39, 63, 64, 65, 95):
+        given = arguments(3, m, "f8")
+        for program, run in compiled.items():
+            a, b = (f(*[array(x) for x in given]) for f, array in ((run, np.array), (program, numpy.array)))
+            for x, y in zip(a, b, strict=True) if type(b) is tuple else ((a, b),):
+                assert numpy.array_equal(x, y)
+        A, B, C = map(np.array, given)
+        expected = 1.0 - C[0] - 2 * np.sum(B, axis=0)
+        numpy.testing.assert_allclose(slope(A, B, C), np.broadcast_to(expected, B.shape), rtol=1e-12)
+    assert blocks
+
+
 def test_a_loop_in_blocks_raises_where_python_does():
     def beyond(A, B, n):
         for j in range(n):

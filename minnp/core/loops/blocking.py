@@ -10,8 +10,8 @@ unroll and jam           `for k: for j: T[j] += a[k] * B[k, j]`: some k are done
 
 A matrix that is only read, and across its rows, is copied transposed once more of its numbers were read so than it has.
 
-The loop as it was does the rest, at least one turn, so that variables are left as it leaves them; and all of it where
-an index may lie outside.
+The turns that are fewer than a block are done as a block that overlaps the one before. The loop as it was does one turn
+where variables are read behind it, few turns, and all of it where an index may lie outside.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ from .ir import (
     Array,
     Assign,
     Block,
+    Call,
     Check,
+    Define,
     E,
     For,
     If,
@@ -41,7 +43,6 @@ from .ir import (
     const,
     expressions,
     parts,
-    read_times,
     statements,
     variables,
     walk,
@@ -80,8 +81,10 @@ class Blocking:
             elif type(s) is Store:
                 matrices.discard(program.arrays[s.array].root)
         self.read_only = set() if program.moving else matrices
-        self.reads = read_times(body)
-        self.outputs = {n for o in program.outputs for n in (o[0], *o[2:])}
+        self.after: dict[int, set[str]] = {}  # of every loop: the variables that are read behind it as it left them
+        self.leaving: dict[str, set[str]] = {}
+        if not any(type(s) in (Call, Define) for s in statements(body)):
+            self.live(body, {n for o in program.outputs for n in (o[0], *o[2:])})
         self.transposed: dict[str, tuple[str, E, E]] = {}  # matrix -> (copy, numbers read across rows, whether it is)
 
     def fresh(self, kind: Kind) -> str:
@@ -98,6 +101,29 @@ class Blocking:
             reads, done = (E("var", (self.fresh(k),), k) for k in (INT, BOOL))
             self.transposed[name] = copy, reads, done
         return self.transposed[name]
+
+    def live(self, body: list, after: set[str]) -> set[str]:
+        """The variables that are read as they were before statements, `after` as they are behind them."""
+        for s in reversed(body):
+            read = {n for e in expressions(s) for n in variables(e)}
+            if type(s) is For:
+                self.after[id(s)] = after
+                after = after | read | (self.live(s.body, after | exposed(s.body)) - {s.var})
+            elif type(s) is While:
+                again = after | read | exposed(s.test) | exposed(s.body)
+                after = self.live(s.test, after | read | self.live(s.body, again))
+            elif type(s) is If:
+                after = read | self.live(s.then, after) | self.live(s.orelse, after)
+            elif type(s) is Block:
+                self.leaving[s.label] = after
+                after = self.live(s.body, after)
+            elif type(s) is Leave:
+                after = self.leaving[s.label]
+            elif type(s) is Assign:
+                after = (after - {s.name}) | read
+            else:
+                after = after | read
+        return after
 
     def body(self, body: list) -> list:
         out: list = []
@@ -356,9 +382,7 @@ class Nest:
 
     def lived(self) -> None:
         """Which variables are read behind the nest. Raises Apart where a turn that is not the last may leave one."""
-        inside = read_times([self.s])
-        reads = self.blocking.reads
-        self.left = {n for n in self.assigned if n in self.blocking.outputs or reads.get(n, 0) != inside.get(n, 0)}
+        self.left = self.assigned.keys() & self.blocking.after.get(id(self.s), self.assigned.keys())
         if self.left & self.perhaps:
             raise Apart
 
@@ -463,7 +487,7 @@ class Nest:
                 raise TypeError(s)
         return out
 
-    def in_blocks(self, size: int, first: str, body: Callable[[E], list]) -> If:
+    def in_blocks(self, size: int, first: str, body: Callable[[E], list]) -> list:
         """Blocks of turns from `first` on, and `first` behind them. One turn is left for what is read afterwards."""
         s = self.loop
         here, at = E("var", (first,), INT), self.blocking.fresh(INT)
@@ -474,7 +498,7 @@ class Nest:
         last = E(back, (end, const(size - 1)), INT)
         loop = For(at, here, last, size * s.step, body(E("var", (at,), INT)))
         after = Assign(first, E(on, (here, E("mul", (count, const(size)), INT)), INT))
-        return If(E("ge", (span, const(size)), BOOL, 0, 1), [loop, after], [])
+        return [If(E("ge", (span, const(size)), BOOL, 0, 1), [loop, after], [])]
 
     def guarded(self, first: str, blocks: list, used: dict[str, E]) -> list:
         copies = self.copies(used)
@@ -515,11 +539,31 @@ class Vectors(Nest):
         lanes = self.blocking.lanes
         wide = lanes * (4 if len(self.apart) <= 4 else 2 if len(self.apart) <= 8 else 1)
         first = self.blocking.fresh(INT)
-        blocks = [
-            self.in_blocks(size, first, lambda at, size=size: self.block(body, self.least(at, size), size))
-            for size in dict.fromkeys((wide, lanes))
-        ]
+        blocks: list = []
+        for size in dict.fromkeys((wide, lanes)):
+            blocks += self.in_blocks(size, first, lambda at, size=size: self.block(body, self.least(at, size), size))
+            if size == wide and (self.program.mark != "~" or not any(map(self.traps, statements(body)))):
+                blocks += self.last_block(body, first, size)
         return self.guarded(first, blocks, used)
+
+    def traps(self, s: object) -> bool:
+        """Whether a statement done again, with what it left, may meet what NumPy would warn of."""
+        return any(x.op in ("div", "sqrt") and x.kind.letter == "f" for e in expressions(s) for x in walk(e))
+
+    def last_block(self, body: list, first: str, size: int) -> list:
+        """The turns that are fewer than a block, as one with some before them whose elements stay as they are."""
+        s = self.loop
+        here, count = E("var", (first,), INT), E("var", (self.blocking.fresh(INT),), INT, 0, size)
+        on, back = ("add", "sub")[:: s.step]
+        end = E(back, (s.stop, const(1)), INT) if self.left else s.stop
+        low = E("sub", (end, const(size)), INT) if s.step == 1 else E("add", (end, const(1)), INT)
+        done = E("sub", (const(size), count), INT)
+        inside = lambda k: E("ge", (k, done), BOOL, 0, 1) if s.step == 1 else E("lt", (k, count), BOOL, 0, 1)
+        some = E("gt", (count, const(0)), BOOL, 0, 1)
+        room = E("ge", (E("sub", (end, s.start)[:: s.step], INT), const(size)), BOOL, 0, 1)
+        rest = Assign(count.args[0], E("sub", (end, here)[:: s.step], INT))
+        run = [*self.block(body, low, size, inside), Assign(first, E(on, (here, count), INT))]
+        return [rest, If(E("and", (some, room), BOOL, 0, 1), run, [])]
 
     def summed(self, body: list) -> set[str]:
         """The arrays to whose elements all turns of the loop add, and that are not read otherwise, on a derivative's
@@ -580,8 +624,8 @@ class Vectors(Nest):
                 for name in names - self.ends.keys():
                     self.segments.setdefault(name, set()).add(here)
 
-    def block(self, body: list, at: E, size: int) -> list:
-        """`size` turns from `at` on."""
+    def block(self, body: list, at: E, size: int, inside: Callable[[E], E] | None = None) -> list:
+        """`size` turns from `at` on, or those of these lanes that are `inside`."""
         names: dict[str, E] = {}
         arrays: dict[str, str] = {}
         for name in self.segments:
@@ -593,18 +637,19 @@ class Vectors(Nest):
                 arrays[name] = fresh
             else:
                 names[name] = E("var", (fresh,), kind)
-        return self.together(body, at, size, names, arrays)
+        return self.together(body, at, size, inside, names, arrays)
 
-    def together(self, body: list, at: E, size: int, names: dict, arrays: dict) -> list:
+    def together(
+        self, body: list, at: E, size: int, inside: Callable[[E], E] | None, names: dict, arrays: dict
+    ) -> list:
         out: list = []
         for loop, found in itertools.groupby(body, lambda s: type(s) is For):
             if loop:
                 for s in found:
                     var = self.blocking.fresh(INT)
                     inner = names | {s.var: E("var", (var,), INT)}
-                    out.append(
-                        For(var, s.start, s.stop, s.step, self.together(s.body, at, size, inner, arrays), s.exact)
-                    )
+                    turns = self.together(s.body, at, size, inside, inner, arrays)
+                    out.append(For(var, s.start, s.stop, s.step, turns, s.exact))
                 continue
             lane = self.blocking.fresh(INT)
             k = E("var", (lane,), INT, 0, size)
@@ -612,9 +657,12 @@ class Vectors(Nest):
             here |= {n: E("load", (a, k), self.program.kinds[n]) for n, a in arrays.items()}
             turn: list = []
             after: list = []
+            mask = inside and inside(k)
             for s in found:
                 if type(s) is Store and s.array in self.sums:  # of the block, and then once
                     old, more = s.value.args
+                    if mask is not None:
+                        more = E("select", (mask, more, const(0.0, more.kind)), more.kind)
                     name = self.blocking.fresh(more.kind)
                     here[name] = total = E("var", (name,), more.kind)
                     out.append(Assign(name, const(0.0, more.kind)))
@@ -622,8 +670,22 @@ class Vectors(Nest):
                     after.append(Store(s.array, s.index, E(s.value.op, (old, total), old.kind)))
                 else:
                     turn.append(s)
-            out.append(For(lane, const(0), const(size), 1, list(lanes_of(turn, here, arrays, k)), not after, size))
+            made = list(lanes_of(turn, here, arrays, k))
+            made = made if mask is None else self.masked(made, mask)
+            out.append(For(lane, const(0), const(size), 1, made, not after, size))
             out += lanes_of(after, names, {}, k)
+        return out
+
+    def masked(self, body: list, mask: E) -> list:
+        """Statements of a lane that leave elements as they are unless the mask holds."""
+        out: list = []
+        for s in body:
+            if type(s) is If:
+                s = s._replace(then=self.masked(s.then, mask), orelse=self.masked(s.orelse, mask))
+            elif type(s) is Store and s.array not in self.blocking.local:
+                kind = s.value.kind
+                s = s._replace(value=E("select", (mask, s.value, E("load", (s.array, *s.index), kind)), kind))
+            out.append(s)
         return out
 
 
@@ -670,7 +732,7 @@ class Jam(Nest):
         columns = E("sub", (inner.stop, inner.start), INT)  # of a few nothing is gained
         self.conditions["columns"] = E("ge", (columns, const(self.blocking.lanes)), BOOL, 0, 1)
         blocks = self.in_blocks(TURNS, first, lambda at: self.turns(head, inner, at, stored))
-        return self.guarded(first, [blocks], used)
+        return self.guarded(first, blocks, used)
 
     def turns(self, head: list, inner: For, at: E, stored: set[str]) -> list:
         var = self.blocking.fresh(INT)
@@ -756,6 +818,36 @@ class Inside(Nest):
             to(end, E("select", (fine, low, s.stop), INT)),
             For(phase.args[0], const(0), const(2), 1, around),
         ]
+
+
+# ------------------------------------------------------------------ variables
+def exposed(body: list) -> set[str]:
+    """The variables that statements may read as they were before."""
+    found: set[str] = set()
+    exposed_in(body, set(), found)
+    return found
+
+
+def exposed_in(body: list, known: set[str], found: set[str]) -> None:
+    """Adds to `found` the variables that statements read, but for those that are bound before (`known`)."""
+    for s in body:
+        if type(s) is While:
+            exposed_in(s.test, inside := set(known), found)
+            found |= variables(s.condition) - inside
+            exposed_in(s.body, inside, found)
+            continue
+        found |= {n for e in expressions(s) for n in variables(e)} - known
+        if type(s) is Assign:
+            known.add(s.name)
+        elif type(s) is If:
+            ways = set(known), set(known)
+            for way, part in zip(ways, parts(s)):
+                exposed_in(part, way, found)
+            known |= ways[0] & ways[1]
+        elif type(s) is For:
+            exposed_in(s.body, known | {s.var}, found)
+        elif type(s) is Block:
+            exposed_in(s.body, set(known), found)
 
 
 # ------------------------------------------------------------------ expressions
