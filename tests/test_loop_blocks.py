@@ -6,7 +6,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import grad, jit
-from minnp.core.loops import axes, blocking, lowering
+from minnp.core.loops import axes, blocking, lowering, tiled
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
@@ -336,3 +336,49 @@ def test_the_gradient_of_loops_along_columns(program, monkeypatch):
         for A in (x, np.asfortranarray(x), x[::2, 1:], x[:1, :1]) if f is loss else (x,):
             numpy.testing.assert_allclose(jit(grad(f))(A), grad(f)(A), rtol=1e-9, atol=1e-10)
     assert any(found)
+
+
+def rows_of_a_product(A, B):
+    out = np.zeros((len(A), B.shape[1]))
+    for i in range(len(A)):
+        out[i] = A[i] @ B
+    return np.sum(np.sin(out))
+
+
+def products_of_columns(A, B):
+    out = np.zeros((A.shape[1], A.shape[1]))
+    for i in range(A.shape[1]):
+        out[i, i:] = A[:, i] @ A[:, i:] / 3
+        out[i:, i] = out[i, i:]
+    return np.sum(np.sin(out) * np.cos(np.arange(len(out))))
+
+
+def factors(A, B):  # a number of each turn
+    s, total = 1.0, 0.0
+    for i in range(len(A) - 1, -1, -1):
+        s = np.cos(s + i)
+        for k in range(B.shape[0]):
+            for j in range(B.shape[1]):
+                total += np.sin(B[k, j]) * s
+    return total
+
+
+@pytest.mark.parametrize("program", [rows_of_a_product, products_of_columns, factors], ids=lambda f: f.__name__)
+def test_gradients_that_go_over_a_matrix_in_every_turn(program, monkeypatch):
+    found = []
+
+    def in_tiles(self, *given, old=tiled.Tiling.in_tiles):
+        out = old(self, *given)
+        found.append(out)
+        return out
+
+    monkeypatch.setattr(tiled.Tiling, "in_tiles", in_tiles)
+    wrt = (1,) if program is factors else (0, 1)
+    product = lambda A, B: sum(np.sum(g * np.cos(x)) for g, x in zip(grad(program, wrt)(A, B), (A, B)[-len(wrt) :]))
+    for f, sizes in ((program, ((70, 5), (130, 9), (3, 70))), (product, ((6, 5),))):
+        compiled = jit(grad(f, wrt))
+        for n, m in sizes:
+            A, B, _ = arguments(m, n, "f8")
+            for a, b in zip(compiled(np.array(A), np.array(B)), grad(f, wrt)(np.array(A), np.array(B))):
+                numpy.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
+    assert found

@@ -49,6 +49,7 @@ from .ir import (
     walk,
 )
 from .simplified import distributed
+from .tiled import tiled
 
 STRIDES = 40  # inside PyArrayObject, behind SHAPE
 # slots: how the run ended, three operands of an error, what the processor met, then inputs and outputs
@@ -253,12 +254,13 @@ class Lowering:
         numbers = itertools.count()
         fresh = lambda what: f"{what}.{next(numbers)}!"
         body, again = program.body, program.mark != "~" and not ranges
+        given = body = tiled(program, body, fresh) if again else body
         while True:
             self.body = distributed(program, body, fresh) if program.mark != "~" else body
             blocking = Blocking(program, self.body, contiguous, lanes)
             self.body = blocking.body(self.body)
             body = along_last(program, body, blocking.taken, fresh) if again else body
-            if not again or body is program.body:
+            if not again or body is given:
                 break
             again = False
         self.local = blocking.local

@@ -108,6 +108,36 @@ def replaced(e: E, known: dict[str, E], kept: bool = False) -> E:
     return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
 
 
+# ------------------------------------------------------------------ what is read
+def exposed(body: list) -> set[str]:
+    """The variables that statements may read as they were before."""
+    found: set[str] = set()
+    exposed_in(body, set(), found)
+    return found
+
+
+def exposed_in(body: list, known: set[str], found: set[str]) -> None:
+    """Adds to `found` the variables that statements read, but for those that are bound before (`known`)."""
+    for s in body:
+        if type(s) is While:
+            exposed_in(s.test, inside := set(known), found)
+            found |= variables(s.condition) - inside
+            exposed_in(s.body, inside, found)
+            continue
+        found |= {n for e in expressions(s) for n in variables(e)} - known
+        if type(s) is Assign:
+            known.add(s.name)
+        elif type(s) is If:
+            ways = set(known), set(known)
+            for way, part in zip(ways, parts(s)):
+                exposed_in(part, way, found)
+            known |= ways[0] & ways[1]
+        elif type(s) is For:
+            exposed_in(s.body, known | {s.var}, found)
+        elif type(s) is Block:
+            exposed_in(s.body, set(known), found)
+
+
 # ------------------------------------------------------------------ sums of elements
 def combined(body: list, reads: dict[str, int]) -> list:
     """The same with `t = a[i]; a[i] = t + x` as `a[i] = a[i] + x`, where t is read there alone.
