@@ -601,3 +601,73 @@ def test_an_array_that_is_read_before_it_is_bound():
             with pytest.raises(UnboundLocalError):
                 g(x, False)
             numpy.testing.assert_array_equal(g(x, True), f(x, True))
+
+
+def test_what_is_bound_at_once_is_computed_before():
+    """The right side of `x, y = ...` is computed before a name is bound."""
+
+    def exchanged(x, y, n):
+        for _ in range(n):
+            x, y = y, np.abs(x)
+        return x, y
+
+    def sums(x, y, n):
+        for _ in range(n):
+            x, y = 0.5 * (x + y), 0.5 * (x - y)
+        return x, y
+
+    def rotated(x, y, n):
+        z = x + y
+        for k in range(n):
+            [x, y, z] = [y, z, 0.5 * x - y]
+            z[0] += k
+        return x, y, z
+
+    def written(x, y, n):
+        for k in range(n):
+            x, y = y, x * 1.0
+            x[k % 3] += k
+        return x, y
+
+    def at_times(x, y, n):
+        k = 0
+        while k < n:
+            if k % 3 == 1:
+                x, y = y[::-1], x * 0.5
+            for _ in range(2):
+                y, s, x = x, y.sum(), y + 1.0
+            k += 1
+        return x, y, s
+
+    def items(x, y, n):
+        t = x * 2, y
+        for _ in range(n):
+            t = t[1], t[0] * 0.5
+            x, y = t
+            y[0] += 1.0
+        return t, x, y
+
+    def attributes(x, y, n):
+        box, d = types.SimpleNamespace(a=x.copy(), b=y.copy()), {"a": x, "b": y}
+        for _ in range(n):
+            box.a, box.b = box.b, box.a * 0.5
+            d["a"], d["b"] = d["b"], d["a"] * 0.5
+        return box.a, box.b, d["a"], d["b"]
+
+    def held(x, y, n):
+        for k in range(n):
+            t = (x * 2.0, y)
+            x[k % 3] = 0.5
+            y += t[0]
+            y *= 0.3
+        return x, y
+
+    for f in (exchanged, sums, rotated, written, at_times, items, attributes, held):
+        for n in (3, 9, 20, 50):
+            same(f, lambda n=n: (np.linspace(-1, 1, 3), np.linspace(0.5, 3, 3), n), compiles=False)
+            same(f, lambda n=n: (np.linspace(-1, 1, 6).reshape(3, 2), np.ones((3, 2)), n), compiles=False)
+    x, y = np.linspace(-1, 1, 3), np.linspace(0.5, 3, 3)
+    for f in (sums, rotated):
+        loss = lambda x, y, f=f: np.sum(f(x, y, 20)[1] ** 2)
+        for transform in (lambda f: jit(grad(f, (0, 1))), lambda f: grad(jit(f), (0, 1))):
+            numpy.testing.assert_allclose(transform(loss)(x, y), grad(loss, (0, 1))(x, y), rtol=1e-10)

@@ -603,8 +603,7 @@ class Translator(Building):
         one = len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
         value = self.wide(s.value) if one else self.value(s.value)
         if len(s.targets) > 1:
-            value = self.frozen(value) if isinstance(value, E) else self.now(value)
-            value = self.materialised(value) if isinstance(value, Lazy) else value
+            value = self.now(value)
         for target in s.targets:
             self.bind(target, value, s.value if len(s.targets) == 1 else None)
 
@@ -773,7 +772,11 @@ class Translator(Building):
         return found
 
     def now(self, value: Any) -> Any:
-        """A value as it is, whatever becomes of the name that it was read from."""
+        """A value as it is, whatever becomes of the names, and of the arrays' elements, that it was read from."""
+        if isinstance(value, E):
+            return self.frozen(value)
+        if isinstance(value, Lazy):
+            return self.materialised(value)
         if isinstance(value, Array) and self.by_value and value.root in self.moving:
             copy = self.materialised(self.lazy(value))
             self.copies.add(copy.name)
@@ -1330,7 +1333,7 @@ class Translator(Building):
                 raise self.fail(f"{name}, a list, used as a whole")
             if isinstance(found, Parts):
                 items = [self.load_name(f"{name}.{k}") for k in range(found.count)]
-                return Tup([self.frozen(x) if isinstance(x, E) else self.now(x) for x in items], found.listed)
+                return Tup([self.now(x) for x in items], found.listed)
             if not isinstance(found, Scalar):
                 if self.kept(found) and found.name not in self.bound and not self.by_value:
                     self.check(E("held", (found.name,), BOOL, 0, 1))
@@ -1458,8 +1461,7 @@ class Translator(Building):
             raise self.fail(no.why) from None
 
     def of_Tuple(self, node: ast.Tuple | ast.List | ast.Set) -> Tup:
-        items = [self.value(e) for e in node.elts]
-        return Tup([self.frozen(x) if isinstance(x, E) else self.now(x) for x in items], isinstance(node, ast.List))
+        return Tup([self.now(self.value(e)) for e in node.elts], isinstance(node, ast.List))
 
     of_List = of_Tuple
 
@@ -1484,8 +1486,7 @@ class Translator(Building):
             return inner
         for item in items:
             self.bind(inner.own(first.target), item)
-            value = self.value(inner.own(node.elt))
-            found.append(self.frozen(value) if isinstance(value, E) else self.now(value))
+            found.append(self.now(self.value(inner.own(node.elt))))
         return Tup(found, True)
 
     def few(self, over: ast.expr) -> list | None:
