@@ -671,3 +671,125 @@ def test_what_is_bound_at_once_is_computed_before():
         loss = lambda x, y, f=f: np.sum(f(x, y, 20)[1] ** 2)
         for transform in (lambda f: jit(grad(f, (0, 1))), lambda f: grad(jit(f), (0, 1))):
             numpy.testing.assert_allclose(transform(loss)(x, y), grad(loss, (0, 1))(x, y), rtol=1e-10)
+
+
+def kinds(x):
+    """Values with their types."""
+    if isinstance(x, (tuple, list)):
+        return [type(x), *map(kinds, x)]
+    return type(x), getattr(x, "dtype", None), numpy.asarray(x).tolist()
+
+
+def test_a_name_that_is_an_array_and_then_a_number():
+    """What a turn, a `continue` or a `break` leaves in a name is what the next turn, or what follows the loop, reads."""
+
+    def halved(x, n):
+        for k in range(n):
+            x = x * 0.5
+            if x < 0.1:
+                return k
+        return -1
+
+    def grown(x, n):
+        while x < n:
+            x = x * 1.1 + 1
+            if x > 10:
+                return 1
+        return 0
+
+    def counted(x, n):
+        count = 0
+        for _ in range(n):
+            x = x * 0.9
+            if x < 1:
+                continue
+            count += 1
+        return count, x
+
+    def broken(x, n):
+        for k in range(n):
+            x = x * 0.8
+            if x < 0.1:
+                break
+        else:
+            return "none"
+        return k
+
+    def made(x, n):
+        count = 0
+        for k in range(n):
+            y, z = np.array(k), np.zeros(())
+            z += k * 0.5
+            count += (y > 7) + (z > 7)
+        return count
+
+    def written(x, n):
+        count = 0
+        for _ in range(n):
+            x[...] = x * 0.9
+            y = x[...]
+            y += 0.01
+            count += x < 1
+        return count, y
+
+    def left(x, n):
+        y, total = 1.0, 0.0
+        for k in range(n):
+            total += np.sum(y)
+            if k == 3:
+                y = x
+                continue
+            y = y * 2
+        return total
+
+    def chosen(x, n):
+        y, at = 1.0, None
+        for k in range(n):
+            if k > 7:
+                y = x
+                at = k
+                break
+        return y, at
+
+    def now_and_then(x, n):
+        total = 0.0
+        for k in range(n):
+            if k > 0:
+                total = total + np.sum(y)  # noqa: F821
+            y = x + 0.0
+            if k % 2:
+                y = 1.0
+        return total
+
+    def skipped(x, n):
+        for k in range(n):
+            for each in (1, 2, 3):
+                if each + k > 5:
+                    continue
+                later = each
+            if k == 8:
+                return later
+        for k in range(n):
+            if k * k > 50:
+                at = 2 * k
+                break
+        return at
+
+    for f in (halved, grown, counted, broken, made, written, left, chosen, now_and_then, skipped):
+        for x in (np.array(2.0), np.float64(2.0), 2.0, numpy.array(2.0)):
+            if f is written and type(x) is not np.ndarray:
+                continue
+            for n in (1, 3, 9, 20, 50):
+                g = jit(f)
+                for _ in range(2):
+                    plain, ours = x + 0.0, x + 0.0
+                    if isinstance(x, numpy.ndarray):
+                        plain, ours = x.copy(), x.copy()
+                    try:
+                        want = kinds((f(plain, n), plain))
+                    except UnboundLocalError:
+                        with pytest.raises(UnboundLocalError):
+                            g(ours, n)
+                    else:
+                        assert kinds((g(ours, n), ours)) == want, (f.__name__, n)
+    assert not [why for why in python_loops() if "failed" in why]

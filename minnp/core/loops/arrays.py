@@ -115,7 +115,7 @@ class Arrays(Noting):
     def index(self, array: Array, parts: list) -> E | Array | Lazy:
         """array[parts]: each an integer, a (start, stop, step) tuple, None, or Ellipsis."""
         spec, dims = self.spec(array, parts)
-        if not dims and all(p[0] == "index" for p in spec):
+        if not dims and Ellipsis not in parts:
             self.program.elements = True
             return self.load(array, [p[1] for p in spec])
         where = (array.name, self.versions.get(array.name, 0), tuple(map(repr, spec)))

@@ -218,14 +218,21 @@ class Recursive:
         self.result: Any = None
 
 
+class End(NamedTuple):
+    """Where a break or a continue goes. `ways`: (what is bound, what names stand for) where one leaves."""
+
+    label: str
+    ways: list[tuple[set[str], dict]]
+
+
 class Scope:
     """The names of one function. `inlined`: whether it is run where it is called."""
 
     def __init__(self, names: dict, function: Static | None, prefix: str, ends: str, inlined: bool = True) -> None:
         self.names, self.function, self.prefix, self.ends, self.inlined = names, function, prefix, ends, inlined
         self.local: set[str] = set(names)
-        self.breaks: list[str] = []
-        self.continues: list[str] = []
+        self.breaks: list[End] = []
+        self.continues: list[End] = []
         self.result: Any = None
 
 
@@ -239,6 +246,7 @@ class Translator(Building):
         self.by_value = False  # whether names that stand for several arrays are arrays that are written
         self.fields: dict[str, Any] = {}  # what is found outside, by the variable that it is
         self.copies: set[str] = set()
+        self.earlier: dict[str, Any] = {}  # what variables stand for that the turn before bound: as they were read
         self.own: set[str] = set()  # names bound to arrays in loops alone, which are the program's own arrays
         self.shown: set[str] = set()  # inputs that these have copies of
         # of this statement, by their text: (the mask, how many writes came before, where it is computed)
@@ -922,12 +930,7 @@ class Translator(Building):
         orelse, other = self.way(s.orelse)
         if no is not None and other is not None:
             raise no
-        ends = [leaves(then), leaves(orelse)]
-        if ends[0] != ends[1]:  # only one way goes on
-            self.bound, self.scope.names = (self.bound, self.scope.names) if ends[0] else (after_then, names_then)
-        else:
-            self.bound &= after_then
-            self.scope.names = self.merged(names_then, self.scope.names)
+        self.meet([(after_then, names_then)] * (not leaves(then)) + self.going_on(orelse))
         while then and orelse and type(then[0]) is Check and repr(then[0]) == repr(orelse[0]):
             self.emit(then.pop(0))  # ways without checks become selections, which nobody has to predict
             orelse.pop(0)
@@ -945,8 +948,7 @@ class Translator(Building):
         ends: list[tuple[set[str], dict]] = []  # what is bound where a way goes on
 
         def ended(body: list) -> list:
-            if not leaves(body):
-                ends.append((self.bound, self.scope.names))
+            ends.extend(self.going_on(body))
             return [*body, Leave(f"try.{number}")]
 
         before, self.handlers = self.handlers, [*self.handlers, *reversed(which)]
@@ -968,9 +970,7 @@ class Translator(Building):
             with self.into([]) as inner:
                 self.body(handler.body)
             body = [Block(label, body), *ended(inner)]
-        for k, (more, other) in enumerate(ends):
-            self.bound = more if not k else self.bound & more
-            self.scope.names = other if not k else self.merged(self.scope.names, other)
+        self.meet(ends)
         self.emit(Block(f"try.{number}", body))
 
     def exceptions(self, node: ast.expr | None) -> tuple[type, ...]:
@@ -986,7 +986,8 @@ class Translator(Building):
     def way(self, statements: list[ast.stmt]) -> tuple[list, NotUnderstood | None]:
         """(one way of a branch, why it is not understood): Python runs the loop again that comes there."""
         scopes, line, nested, fields = len(self.scopes), self.line, self.nested, dict(self.fields)
-        ends = [(len(scope.breaks), len(scope.continues)) for scope in self.scopes]
+        ends = [(each, len(each)) for scope in self.scopes for each in (scope.breaks, scope.continues)]
+        ends += [(end.ways, len(end.ways)) for each, _ in ends for end in each]
         try:
             with self.into([]) as out:
                 self.body(statements)
@@ -995,16 +996,29 @@ class Translator(Building):
             if self.deadline.passed():
                 raise
             del self.scopes[scopes:]
-            for scope, (breaks, continues) in zip(self.scopes, ends):
-                del scope.breaks[breaks:], scope.continues[continues:]
+            for each, count in ends:
+                del each[count:]
             self.line, self.nested, self.fields = line, nested, self.fields or fields
             return [Check(const(False), f"exit {no.why} (line {no.line})"), Leave("return")], no
+
+    def going_on(self, body: list) -> list[tuple[set[str], dict]]:
+        """The way that these statements are, if what follows them may run."""
+        return [] if leaves(body) else [(self.bound, self.scope.names)]
+
+    def meet(self, ways: list[tuple[set[str], dict]]) -> None:
+        """What is bound, and what names stand for, where these ways go on together."""
+        for k, (bound, names) in enumerate(ways):
+            self.bound = set(bound) if not k else self.bound & bound
+            self.scope.names = dict(names) if not k else self.merged(self.scope.names, names)
+
+    def one_variable(self, x: Any, y: Any) -> bool:
+        """Whether a name that is x on one way, and y on another one, stands for one variable of the program."""
+        return x is y or (isinstance(x, (Scalar, Parts)) and type(x) is type(y) and x == y)
 
     def merged(self, a: dict, b: dict) -> dict:
         out = dict(a)
         for name, x in b.items():
-            y = a.get(name)
-            if name not in a or (y is not x and not (isinstance(x, (Scalar, Parts)) and x == y)):
+            if name not in a or not self.one_variable(x, a[name]):
                 out[name] = x if name not in a and self.outlives(x) else Lost
         for name, y in a.items():
             if name not in b:
@@ -1029,10 +1043,11 @@ class Translator(Building):
     def do_Continue(self, s: ast.Continue) -> None:
         self.leave(self.scope.continues)
 
-    def leave(self, ends: list[str]) -> None:
+    def leave(self, ends: list[End]) -> None:
         if not ends:
             raise self.fail("a break or continue of the loop around it")
-        self.emit(Leave(ends[-1]))
+        self.emit(Leave(ends[-1].label))
+        ends[-1].ways.append((set(self.bound), dict(self.scope.names)))
 
     def do_Return(self, s: ast.Return) -> None:
         value = Static(None) if s.value is None else self.wide(s.value)
@@ -1138,14 +1153,15 @@ class Translator(Building):
 
     def loop(self, s: ast.For | ast.While, run: Callable) -> None:
         """Emits a loop with its else, and says which names it leaves behind."""
-        number = next(self.counts)
-        end = f"break.{number}"
+        end = End(f"break.{next(self.counts)}", [])
         self.scope.breaks.append(end)
         bound, names = set(self.bound), dict(self.scope.names)
         assigned = self.with_items(stored_names(s))
+        place = {n: (self.scope.prefix + n, self.scope.prefix + n in self.moving, s.lineno) for n in assigned}
         for name in assigned:
-            if name in names and not self.kept(names[name]):
+            if place[name] in self.unsettled or (name in names and not self.kept(names[name])):
                 self.scope.names[name] = Lost  # as the turn before left it
+        first = dict(self.scope.names)
         self.moves(assigned)
         outer: list = []
         self.program.nested |= self.nested > 0
@@ -1155,19 +1171,19 @@ class Translator(Building):
         self.nested -= 1
         self.scope.breaks.pop()
         inner = self.scope.names
+        for name in assigned:  # a turn begins with what the one before left
+            variable = self.scope.prefix + name
+            before = first.get(name, self.earlier.get(variable))
+            if before is not None and before is not Lost and not self.one_variable(before, inner.get(name, before)):
+                self.unsettled.add(place[name])
+                raise Anew
         self.bound = bound
-        self.scope.names = {**names}
-        for name in assigned:
-            if name in inner:
-                new = inner[name]
-                old = names.get(name)
-                alike = isinstance(old, Scalar) if isinstance(new, Scalar) else old is new or (old == new != Lost)
-                stays = self.outlives(new) if old is None else self.kept(new) and alike
-                self.scope.names[name] = new if stays else Lost
+        self.scope.names = self.merged(names, {n: x for n, x in inner.items() if n in assigned or n in names})
         self.moves(assigned)
         with self.into(outer):
             self.body(s.orelse)
-        self.emit(Block(end, outer))
+        self.meet(self.going_on(outer) + end.ways)
+        self.emit(Block(end.label, outer))
 
     def with_items(self, assigned: set[str]) -> set[str]:
         """Names, and those of the items of what is bound to them."""
@@ -1183,18 +1199,19 @@ class Translator(Building):
 
     def turn(self, statements: list[ast.stmt]) -> None:
         """The body of a loop, once."""
-        end = f"continue.{next(self.counts)}"
+        end = End(f"continue.{next(self.counts)}", [])
         self.scope.continues.append(end)
         with self.into([]) as body:
             self.body(statements)
         self.scope.continues.pop()
-        self.emit(Block(end, body))
+        self.meet(self.going_on(body) + end.ways)
+        self.emit(Block(end.label, body))
 
     def unrolled(self, s: ast.For, over: Tup) -> None:
         """A loop over a few things that are known: one after the other."""
         if len(over.items) > UNROLLED:
             raise self.fail("a loop over a long tuple")
-        end = f"break.{next(self.counts)}"
+        end = End(f"break.{next(self.counts)}", [])
         self.scope.breaks.append(end)
         outer: list = []
         with self.into(outer):
@@ -1203,7 +1220,8 @@ class Translator(Building):
                 self.turn(s.body)
             self.scope.breaks.pop()
             self.body(s.orelse)
-        self.emit(Block(end, outer))
+        self.meet(self.going_on(outer) + end.ways)
+        self.emit(Block(end.label, outer))
 
     def counted(self, over: Any) -> tuple[E, E, E, Callable]:
         """(start, stop, step, what the turn's number stands for) of a loop."""
@@ -1349,7 +1367,7 @@ class Translator(Building):
             return self.variable(variable)
         variable = scope.prefix + name
         if variable in self.moving and self.moving[variable].kind is not None:
-            found = self.stands_for(variable)
+            found = self.earlier[variable] = self.stands_for(variable)
             self.check(E("held", (found.name,), BOOL, 0, 1))
             return found
         if name in scope.local or name in self.assigned_in_scope():
@@ -1358,6 +1376,7 @@ class Translator(Building):
                     raise self.fail(f"{name} is read before it is bound")
                 self.moved = True
                 return const(0)  # the next pass knows
+            self.earlier[variable] = Scalar(variable)
             self.check(self.flag(variable))
             return self.variable(variable)
         source = self.source_of(name)
@@ -1385,6 +1404,7 @@ class Translator(Building):
     moving: dict[str, Moving]
     recursive: dict[Any, Recursive]
     defined: dict[str, Define | None]
+    unsettled: set[tuple]  # (variable, whether it is moving, line of a loop) of which a turn leaves something else
     tuples: dict[str, bool]  # variables that were bound to tuples -> whether their items are variables
 
     def assign(self, name: str, e: E) -> None:
@@ -2728,6 +2748,7 @@ def translate(
     flags: set[str] = set()
     moving: dict[str, Moving] = {}
     tuples: dict[str, bool] = {}
+    unsettled: set[tuple] = set()
     recursive: dict[Any, Recursive] = {}
     lists = {name: Growing(name) for name, what in given.items() if what == ("appended",)}
     lists |= {name: Growing(name, given=what) for name, what in given.items() if what[0] == "items"}
@@ -2741,6 +2762,7 @@ def translate(
         program = Program(name)
         t = Translator(program, known, rounds, found)
         t.flags, t.moving, t.tuples, t.by_value, t.deadline = flags, moving, tuples, by_value, deadline
+        t.unsettled = unsettled
         t.recursive, t.defined, t.lists, t.displayed = recursive, {}, lists, displayed
         t.notes, t.origin = None if noted is None else {}, noted
         count = len(flags)
