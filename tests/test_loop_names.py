@@ -681,7 +681,7 @@ def kinds(x):
 
 
 def test_a_name_that_is_an_array_and_then_a_number():
-    """What a turn, a `continue` or a `break` leaves in a name is what the next turn, or what follows the loop, reads."""
+    """What a turn, a `continue` or a `break` leaves in a name is what is read next."""
 
     def halved(x, n):
         for k in range(n):
@@ -708,12 +708,12 @@ def test_a_name_that_is_an_array_and_then_a_number():
 
     def broken(x, n):
         for k in range(n):
-            x = x * 0.8
+            x = x * 0.8 + 0.001 * k
             if x < 0.1:
                 break
         else:
             return "none"
-        return k
+        return k + 1
 
     def made(x, n):
         count = 0
@@ -759,7 +759,7 @@ def test_a_name_that_is_an_array_and_then_a_number():
             y = x + 0.0
             if k % 2:
                 y = 1.0
-        return total
+        return total, y
 
     def skipped(x, n):
         for k in range(n):
