@@ -4,6 +4,7 @@ import dataclasses
 import sys
 import types
 
+import name_fuzzer
 import numpy
 import pytest
 
@@ -793,3 +794,75 @@ def test_a_name_that_is_an_array_and_then_a_number():
                     else:
                         assert kinds((g(ours, n), ours)) == want, (f.__name__, n)
     assert not [why for why in python_loops() if "failed" in why]
+
+
+def test_what_is_given_on_as_it_is():
+    """An array without axes that is one of several numbers, an attribute, or shown, stays that array."""
+
+    def chosen(x, a, n):
+        p, q = x, x
+        for k in range(n):
+            p = max(x, a[k % 3])
+            q = x if k % 3 == 1 else a[0]
+            x[...] = x * 0.5
+        return p, q, x and a[0], x
+
+    def of_functions(x, a, n):
+        for k in range(n):
+            y = np.abs(x)
+            x += k
+        return y, x
+
+    def attributes(x, a, n):
+        box = types.SimpleNamespace(s=x, v=a)
+        for k in range(n):
+            box.s, a[k % 3] = box.s * 0.5, box.s
+        return box.s, a
+
+    def returned(x, a, n):
+        t, p = (1.0, a), 0.5
+        for _ in range(n):
+            t = p, t[1]
+            p = p + a[1]
+            if p > 20:
+                return p, t[1] * 2
+        return t
+
+    def rows(x, a, n):
+        m = np.ones((4, 3)) * a
+        for k in range(n):
+            m[k % 4], m[1] = m[1], m[k % 4]
+            m[:, 0], m[:, 2] = m[:, 2], m[:, 0]
+            m[0] += k
+        return m
+
+    def viewed(x, a, n):
+        for k in range(n):
+            one = a[k % 3, ...]
+            one += x
+            a[1, ...] = 0.5
+        return a, one
+
+    for f in (chosen, of_functions, attributes, returned, rows, viewed):
+        g = jit(f)
+        for n, x in ((3, 1.0), (12, -2.0), (12, 3.0), (30, 0.5)):
+            plain, ours = ((np.array(x), np.array([0.5, x, -1.0]), n) for _ in range(2))
+            assert kinds((f(*plain), plain)) == kinds((g(*ours), ours)), (f.__name__, n)
+    assert not [why for why in python_loops() if "failed" in why]
+    loss = lambda x, a: np.sum(attributes(x, a * 1.0, 12)[1])
+    x, a = np.array(2.0), np.arange(3.0)
+    for found in (jit(grad(loss))(x, a), grad(jit(loss))(x, a)):
+        numpy.testing.assert_allclose(found, grad(loss)(x, a))
+    assert not [why for why in python_loops() if "failed" in why]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs(seed):
+    assert not name_fuzzer.differs(seed)
+    assert not name_fuzzer.differs_in_gradient(seed)
+
+
+@pytest.mark.slow
+def test_many_random_programs():
+    assert not [found for found in map(name_fuzzer.differs, range(3000, 3100)) if found]
+    assert not [found for found in map(name_fuzzer.differs_in_gradient, range(3100, 3150)) if found]

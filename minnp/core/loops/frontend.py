@@ -634,8 +634,6 @@ class Translator(Building):
             if any(isinstance(t, ast.Starred) for t in target.elts):
                 raise self.fail("a starred target")
             items = [self.frozen(x) if isinstance(x, E) else x for x in items]
-            if isinstance(source, ast.Tuple):
-                self.apart(items, target.elts)
             parts = source.elts if isinstance(source, ast.Tuple) else [None] * len(items)
             for t, x, part in zip(target.elts, items, parts):
                 self.bind(t, x, part)
@@ -665,11 +663,6 @@ class Translator(Building):
         if isinstance(base, Static) and type(base.value) is dict and base.source is not None:
             return self.entry(base, target.slice)
         return None
-
-    def apart(self, items: list, targets: list[ast.expr]) -> None:
-        """a[i], a[j] = a[j], a[i] reads both before it writes: views would show what is written."""
-        if any(isinstance(x, (Array, Lazy)) for x in items) and any(isinstance(t, ast.Subscript) for t in targets):
-            raise self.fail("views exchanged in place")
 
     def name(self, name: str, value: Any) -> None:
         """name = value"""
@@ -1322,6 +1315,12 @@ class Translator(Building):
             raise self.fail("an array, or an object, where a number was expected")
         return value
 
+    def as_it_is(self, value: Any) -> E:
+        """A number that is one of several: an array without axes would be that array, which may be written later."""
+        if isinstance(value, Array):
+            raise self.fail("one of several numbers that is an array")
+        return self.number(value)
+
     def value(self, node: ast.expr) -> Any:
         """What an expression stands for; its integers are INT."""
         found = self.wide(node)
@@ -1459,8 +1458,10 @@ class Translator(Building):
     def store_field(self, source: Source, value: Any) -> None:
         """holder.name = value"""
         self.look(source)
-        variable, _ = self.given_type(source)
+        variable, given = self.given_type(source)
         value = self.materialised(value) if isinstance(value, Lazy) else value
+        if isinstance(value, E) != (given[0] == "number"):
+            raise self.fail(f"{source[2]}, which is bound to something of another kind")
         if source not in self.found.stored:
             self.found.stored.add(source)
             self.moved = True
@@ -1702,7 +1703,6 @@ class Translator(Building):
     def apply(self, op: str, given: list) -> Any:
         if any(not isinstance(g, (E, Array, Lazy)) for g in given):
             raise self.fail(f"{op} of an object")
-        given = [self.number(g) if isinstance(g, Array) and not g.ndim else g for g in given]
         one = len(given) == 1
         compute = (lambda v: self.unary(op, v[0])) if one else (lambda v: self.binary(op, v[0], v[1]))
         return self.elementwise(OPERATORS[op], compute, given)
@@ -1711,7 +1711,7 @@ class Translator(Building):
         op = isinstance(node.op, ast.And)
 
         def rest(values: list) -> E:
-            first = self.number(self.value(values[0]))
+            first = self.as_it_is(self.value(values[0]))
             if len(values) == 1:
                 return first
             first = self.frozen(first)
@@ -1829,11 +1829,9 @@ class Translator(Building):
             return self.value(node.body if test.args[0] else node.orelse)
         with self.into([]) as then:
             first = self.attempt(lambda: self.value(node.body))
-        if isinstance(first, (Array, Lazy)) and first.ndim:
+        if isinstance(first, (Array, Lazy)):
             return self.either(test, then, first, node)
-        return self.choose(
-            test, lambda: self.number(self.value(node.body)), lambda: self.number(self.value(node.orelse))
-        )
+        return self.choose(test, *[lambda x=x: self.as_it_is(self.value(x)) for x in (node.body, node.orelse)])
 
     def either(self, test: E, then: list, first: Array | Lazy, node: ast.IfExp) -> Array:
         """One array or another one."""
@@ -2363,9 +2361,9 @@ class Translator(Building):
                 raise self.fail(f"{name} of an array")
             if len(items) > 1 and all(isinstance(x, Tup) for x in items):
                 return self.first_of_tuples("lt" if name == "min" else "gt", items)
-            best = self.number(items[0])
+            best = self.as_it_is(items[0])
             for x in items[1:]:
-                x, best = self.frozen(self.number(x)), self.frozen(best)
+                x, best = self.frozen(self.as_it_is(x)), self.frozen(best)
                 better = self.truth(self.compare("lt" if name == "min" else "gt", x, best))
                 best = self.choose(better, lambda x=x: x, lambda best=best: best)
             return best
@@ -2855,8 +2853,7 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
                 program.lists[variable] = what
             continue
         if isinstance(what, Parts):
-            items = {f"{variable}.{k}" for k in range(what.count)}
-            _outputs(t, program, given, items, True)
+            _outputs(t, program, given, {f"{variable}.{k}" for k in range(what.count)}, True)
             program.tuples[variable] = what
             continue
         if by_value and isinstance(what, Array) and variable in t.moving and what.name == variable:

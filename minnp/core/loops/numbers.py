@@ -568,7 +568,8 @@ def e_loose(kinds: frozenset) -> bool:
 
 def number(x: Any) -> E | None:
     """A number outside as a constant."""
-    if not isinstance(x, onp.generic) and type(x) not in (int, float, bool, complex):
+    numpys = issubclass(type(x), onp.generic)  # a traced number is an instance, too
+    if not numpys and type(x) not in (int, float, bool, complex):
         return None
     kind = kind_of(x) if type(x) is not int or LEAST <= x <= MOST else WORD if 0 < x < 2**64 else None
-    return None if kind is None else const(x.item() if isinstance(x, onp.generic) else x, kind)
+    return None if kind is None else const(x.item() if numpys else x, kind)

@@ -135,7 +135,7 @@ class Outside:
                 x = self.names[name] if how == "variable" else found_at(how, self.look(holder), name)
         except (*GONE, NameError):
             raise NotUnderstood(f"{name} is not bound") from None
-        if (type(x) in NUMBERS or isinstance(x, onp.generic)) and source not in self.varied:
+        if (type(x) in NUMBERS or issubclass(type(x), onp.generic)) and source not in self.varied:
             what: tuple = ("constant", type(x), x)
         else:
             what = self.describe(x) or sort_of(x)
