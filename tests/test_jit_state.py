@@ -451,3 +451,185 @@ def test_numbers_that_a_function_leaves_alone_are_no_guards() -> None:
         training.epoch = epoch
         f(np.ones(2))
     assert f.captures == 1
+
+
+def kinds(x: Any) -> Any:
+    """What an object is to a caller: its type and value, and those of all it holds; arrays by their own class."""
+    if isinstance(x, onp.ndarray) or type(x).__name__ == "VirtualArray":
+        return type(x), x.dtype, x.tolist()
+    if isinstance(x, dict):
+        return type(x), [(kinds(k), kinds(v)) for k, v in x.items()]
+    if isinstance(x, (list, tuple, collections.deque)):
+        return type(x).__name__, [kinds(v) for v in x]
+    if isinstance(x, (set, frozenset)):
+        return type(x), [kinds(v) for v in sorted(x)]
+    if hasattr(x, "__dict__"):
+        return type(x).__name__, kinds(vars(x))
+    return type(x), x
+
+
+class Stop(Exception):
+    pass
+
+
+class Slotted:
+    __slots__ = ("n", "parts", "w")
+    total: Any = 0
+
+    @property
+    def count(self) -> int:
+        return self.n
+
+    @count.setter
+    def count(self, n: int) -> None:
+        self.n = n
+
+
+best: Any = None
+Step = collections.namedtuple("Step", "loss number")
+
+
+def keeps_in_lists(seen: list) -> Callable:
+    def f(x: Any, k: int) -> Any:
+        seen.append(k * 2)
+        seen.append([x.sum(), (k + 0.5, {"x": x * 2})])
+        seen.append(Step(x.max(), k))
+        return x
+
+    return f
+
+
+def keeps_in_dicts(seen: list) -> Callable:
+    d, counts, ordered = collections.defaultdict(list), collections.Counter(), collections.OrderedDict(a=1, b=2)
+    seen += [d, counts, ordered]
+
+    def f(x: Any, k: int) -> Any:
+        d[k % 2].append(x.mean())
+        counts["n"] += k
+        ordered["a"] = k * 0.5
+        ordered[k + 1] = {x.max(): frozenset([k])}
+        return x
+
+    return f
+
+
+def keeps_in_sets_and_queues(seen: list) -> Callable:
+    s, q = set(), collections.deque(maxlen=3)
+    seen += [s, q]
+
+    def f(x: Any, k: int) -> Any:
+        s.add(k + 1)
+        q.append(x.sum())
+        return x * k
+
+    return f
+
+
+def keeps_in_attributes(seen: list) -> Callable:
+    a, s = types.SimpleNamespace(), Slotted()
+    seen += [a]
+
+    def f(x: Any, k: int) -> Any:
+        a.n, a.loss, a.large, a.some, a.at = k + 1, x.sum(), k > 2, x.any(), x.argmax()
+        a.view = (x * 2)[0]
+        s.count = k * 3
+        s.parts, s.w = (k, [x.min()]), x + 1
+        Slotted.total = x.max()
+        seen.append((s.n, s.parts, s.w, Slotted.total))
+        return x
+
+    return f
+
+
+def keeps_in_variables(seen: list) -> Callable:
+    last: Any = None
+    mean = running_mean()
+    next(mean)
+
+    def f(x: Any, k: int) -> Any:
+        global best
+        nonlocal last
+        best, last = x.max(), (k, x[0])
+        seen.append(mean.send(x.sum()))
+        seen.append((best, last))
+        return x
+
+    return f
+
+
+def running_mean() -> Any:
+    total, n, last = 0.0, 0, None
+    while True:
+        last = yield total, n, last
+        total, n = total + last, n + 1
+
+
+def keeps_and_raises(seen: list) -> Callable:
+    def f(x: Any, k: int) -> Any:
+        seen.append((k, x.sum()))
+        if k > 1:
+            raise Stop(x.max(), k, {"best": x.min()})
+        return x
+
+    return f
+
+
+KEEPS = (keeps_in_lists, keeps_in_dicts, keeps_in_sets_and_queues, keeps_in_attributes, keeps_in_variables)
+KEEPS += (keeps_and_raises,)
+
+
+@pytest.mark.parametrize("make", KEEPS)
+def test_what_a_function_keeps_outside_is_what_it_would_be_eagerly(make: Callable) -> None:
+    held: tuple[list, list] = ([], [])
+    eager, compiled = make(held[0]), jit(make(held[1]))
+    for k in range(5):
+        for f, seen in zip((eager, compiled), held, strict=True):
+            try:
+                seen.append(f(X + k, k))
+            except Stop as error:
+                seen.append(error.args)
+        assert kinds(held[1]) == kinds(held[0])
+    assert pickle.loads(pickle.dumps(held[1][0])) is not None
+
+
+def test_what_a_function_keeps_of_its_arguments_is_the_callers_own() -> None:
+    kept = types.SimpleNamespace()
+
+    @jit
+    def f(x: Any, d: dict, parts: list) -> Any:
+        kept.x, kept.row, kept.d, kept.both = x, x[0], d, (x, parts)
+        kept.y = x * 2
+        kept.view = kept.y[0]
+        kept.view[0] = 7.0
+        x[0] += 1
+        d["x"] = x
+        parts.append(d)
+        return kept.y
+
+    for k in range(4):
+        x, d, parts = X + k, {}, []
+        y = f(x, d, parts)
+        assert kept.x is x and kept.d is d and kept.both[0] is x and kept.both[1] is parts and d["x"] is x
+        assert parts == [d] and parts[0] is d and kept.y is y
+        assert onp.shares_memory(kept.row, x) and kept.row.tolist() == (X[0] + k + 1).tolist()
+        assert onp.shares_memory(kept.view, y) and kept.view[0] == 7.0
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_what_was_done_to_arguments_before_an_exception_stays_done(error: type[BaseException]) -> None:
+    def f(x: Any, parts: list, d: dict, s: State, k: int) -> Any:
+        parts.append(k)
+        parts[0] = x.sum() * 2
+        d["n"], d[k] = k + 1, parts
+        s.w = x * 2
+        s.n += 1
+        x[0] = k
+        raise error("stop")
+
+    compiled = jit(f)
+    given = [[X * 1, [1.0], {}, State(X)] for _ in range(2)]
+    for k in range(5):
+        for g, arguments in zip((f, compiled), given, strict=True):
+            with pytest.raises(error):
+                g(*arguments, k)
+        assert kinds(given[1]) == kinds(given[0]) and given[1][2][k] is given[1][1]

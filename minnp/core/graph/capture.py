@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import importlib.util
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,6 +34,7 @@ from .closures import STREAMS, seal
 from .concrete import bind_below, made_below
 from .effects import Under, fails, guard, pick
 from .graph import Graph, Node
+from .kept import Kept, arrays_of, forget
 from .node import map_leaves, map_nodes
 from .outputs import Change, Own, Shown, changes, containers, shown, with_own
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live
@@ -71,7 +73,7 @@ class CaptureTrace(Trace):
             "loops",
             "may_leave",
         ),
-        *("moved", "origins", "singles", "were"),
+        *("arrays", "moved", "origins", "singles", "were"),
     )
 
     def __init__(self, fast: bool = False, may_leave: bool = True, loops: bool = False) -> None:
@@ -86,6 +88,7 @@ class CaptureTrace(Trace):
         self.singles = 0  # operations of Python's numbers
         self.moved = False  # whether an array was reshaped
         self.asked: set[str] = set()  # what Python asked of how arrays lie in memory, and for their "text"
+        self.arrays: list = []  # arrays of ours that somebody held when it ended before the program did
         self.left = ""  # why no graph holds what the program did
         self.fixed: set[int] = set()  # the numbers among the inputs that Python read (scalars.py)
         self.were: list[tuple] = []  # (array of NumPy's own that is a constant, a copy of what it was)
@@ -298,6 +301,7 @@ class CaptureTrace(Trace):
         if not self.may_leave:
             raise errors.CaptureError(f"{why}, and no graph holds that; jit runs such a function as it is")
         self.left, self.ended = why, True
+        self.arrays = arrays_of(self)
         self.finish()
         capture.set(None)
 
@@ -363,9 +367,22 @@ class Captured:
     scalars     parts that are scalars, as NumPy's functions return them, and not arrays without axes
     left        why the graph does not hold what the function did, or ""
     ended       whether every other capture would end as well
+    keeps       whether the function kept what it computed in objects outside
     """
 
-    __slots__ = ("changes", "constants", "ended", "fixed", "graph", "left", "rebuild", "scalars", "shown", "written")
+    __slots__ = (
+        "changes",
+        "constants",
+        "ended",
+        "fixed",
+        "graph",
+        "keeps",
+        "left",
+        "rebuild",
+        "scalars",
+        "shown",
+        "written",
+    )
 
     def __init__(
         self,
@@ -415,54 +432,93 @@ def capture_call(
     fast: bool = False,
     may_leave: bool = False,
     loops: bool = False,
+    callers: tuple[list, Any] | None = None,
+    discards: Callable[[BaseException], bool] | None = None,
 ) -> tuple[Captured, list, list]:
     """Run f with its array leaves replaced by tracers; returns (Captured, the parts of f's result, what it wrote).
 
     leaves      values of the arguments' leaves; arrays and floating point scalars of NumPy's become inputs
     rebuild     leaves -> (args, kwargs)
     live        places of the Python numbers that become inputs too
-    unfinished  receives (input, its array) for what f had written to when it raised
+    unfinished  receives the same of what f had done to its arguments when it raised
     fast, loops  as CaptureTrace has them
     may_leave   a function that a graph cannot hold is no error: `left` of what is returned says why
+    callers     (leaves, arguments) as the caller holds them: what f keeps of them in objects outside
+    discards    tells of an exception whether nobody sees it, for f is run again
     """
     trace = CaptureTrace(fast, may_leave, fast or loops)
-    boxed, roots = [], []
+    own, arguments = callers or (leaves, None)
+    boxed, inputs, held = [], [], []
     for i, (value, name) in enumerate(zip(leaves, names, strict=True)):
         if isinstance(value, (Host, Buffer, Tracer)) or (i in live and isinstance(value, onp.floating)):
-            h = array_of(trace.input(value, name))
-            boxed.append(h)
-            roots.append((h, h._value))
+            boxed.append(array_of(trace.input(value, name)))
+            inputs.append(boxed[-1])
+            held.append(own[i])
         elif i in live:
             boxed.append(trace.number(value, name, i))
-            roots.append((None, None))
+            inputs.append(None)
+            held.append(None)
         else:
             boxed.append(value.value if type(value) is Static else value)
-    new_args, new_kwargs = rebuild(boxed)
-    before = containers((new_args, new_kwargs))
+    given = rebuild(boxed)
+    before = containers(given)
+    kept = Kept(inputs, held, before, arguments)
+    alive = weakref.ref(trace)
+    try:
+        captured, parts, written = _captured(trace, f, given, inputs, before, kept, leaves, loops, unfinished)
+    except BaseException as error:
+        error.discarded = discards is not None and discards(error)  # type: ignore[attr-defined]
+        kept.count()
+        if error.discarded:  # type: ignore[attr-defined]
+            forget(error)
+            inputs.clear()
+            del trace, boxed, given, before
+        kept.exchange(alive, raised=not error.discarded)  # type: ignore[attr-defined]
+        raise
+    kept.count()
+    inputs.clear()
+    del trace, boxed, given, before
+    captured.keeps = kept.exchange(alive)
+    return captured, parts, written
+
+
+def _captured(
+    trace: CaptureTrace,
+    f: Callable,
+    given: tuple[tuple, dict],
+    inputs: list,
+    before: list,
+    kept: Kept,
+    leaves: list,
+    loops: bool,
+    unfinished: list | None,
+) -> tuple[Captured, list, list]:
+    may_leave = trace.may_leave
+    roots = [(h, None if h is None else h._value) for h in inputs]
     state.busy += 1
     token = capture.set(trace)
     same = lambda h, was: read(h) is was or read(h) is was.value  # the latter once the program left the capture
-    moved = lambda: [i for i, (h, was) in enumerate(roots) if h is not None and not same(h, was)]
+    error, out = None, None
     try:
         try:
-            out = f(*new_args, **new_kwargs)
-        except Exception as error:
+            out = f(*given[0], **given[1])
+        except BaseException as raised:
+            error = raised
             error.ran_on = bool(trace.left)  # type: ignore[attr-defined]  # beyond the capture, on the caller's memory
-            if unfinished is not None:
-                unfinished += [(i, roots[i][0]) for i in moved()]
-            raise
-        trace.constants_stay()
+        else:
+            trace.constants_stay()
         changed, values = changes(before)
-        out = _plain_keys(with_own(out, before))
-        parts, rebuild_out = tree_flatten((out, values) if changed else out)
+        changed = [Change(c.where, tuple(map(_key, c.removed)), tuple(map(_key, c.keys))) for c in changed]
+        out = _plain_keys(with_own((out, values) if changed else out, before))
+        parts, rebuild_out = tree_flatten(out)
         values = [read(p) if type(p) in ARRAY_TYPES else p for p in parts]
-        written = moved()
-        finals = [read(roots[i][0]) for i in written]
+        written = [i for i, (h, was) in enumerate(roots) if h is not None and not same(h, was)]
+        finals = [roots[i][0] for i in written]
         nodes = [
             v.node if type(v) is Live else trace._reference(v) if isinstance(v, (Host, Buffer, Tracer)) else v
-            for v in (*values, *finals)
+            for v in (*values, *map(read, finals))
         ]
-        already = shown(parts, [h for h, _ in roots], written, lambda x: not tracers_in(x))
+        already = shown(parts, inputs, written, lambda x: not tracers_in(x))
     finally:
         capture.reset(token)
         state.busy -= 1
@@ -471,13 +527,14 @@ def capture_call(
     # the text is among its results.
     if "text" in trace.asked and (may_leave or any(isinstance(p, str) for p in parts)):
         trace.left = trace.left or "print, str or an f-string made a text of a traced array"
-    if trace.left and not may_leave:
+    if trace.left and not may_leave and error is None:
         raise errors.CaptureError(f"{trace.left}, and no graph holds that; jit runs such a function as it is")
     for node in trace.graph.find_nodes(op="call_function") if loops else ():
         if node.target is not guard:
             node.meta.setdefault("value", ())  # a number of Python's, which is another in each call: no array
     trace.graph.output(tuple(nodes))
-    for h in (*parts, *(h for h, _ in roots)):
+    kept.watch((*trace.arrays, *parts, *inputs))
+    for h in (*parts, *inputs):
         if type(h) in ARRAY_TYPES:
             read(h)
     trace.were.clear()
@@ -487,9 +544,19 @@ def capture_call(
     if trace.depends_on_layout():
         trace.fixed |= {i for i, v in enumerate(leaves) if type(v) in (Host, Buffer)}
     scalars = [i for i, v in enumerate(values) if isinstance(lower(v), onp.generic) and i not in already]
+    rebuild_out = tree_flatten(rebuild_out(list(range(len(parts)))))[1]  # of a tree that holds none of these arrays
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed, scalars)
     captured.left, captured.ended = trace.left, trace.ended
-    return captured, [p.value if type(p) is Live else p for p in parts], [roots[i][0] for i in written]
+    made = (
+        captured,
+        [p.value if type(p) is Live else as_host_arrays(p) for p in parts],
+        list(map(as_host_arrays, finals)),
+    )
+    if error is not None:
+        if unfinished is not None:
+            unfinished += made
+        raise error
+    return made
 
 
 def _inside(x: int, least: int, most: int) -> bool:

@@ -300,6 +300,7 @@ class Jitted(Dispatch):
         _, rebuild = tree_flatten(marked)
         live = {i for i, v in enumerate(values) if i not in fixed and changes(v)}
         unfinished: list = []
+        replaces = any(type(values[i]) in NUMBERS for i in live)
         before = Before()
         found = bindings([self.function, *[v for v in values if holds(v)]], before)
         for v in values:
@@ -317,23 +318,26 @@ class Jitted(Dispatch):
                     unfinished,
                     fast,
                     may_leave=True,
+                    callers=(leaves, (args, kwargs)),
+                    discards=lambda error: replaces and not error.ran_on and refused(error),
                 )
-        except Exception as error:
-            again = not getattr(error, "ran_on", False)
-            if again and refused(error) and any(type(values[i]) in NUMBERS for i in live):
+        except BaseException as error:
+            if getattr(error, "discarded", False):
                 fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
                 return self._capture(key, exactly(key, fixed, values), marked, leaves, values, args, kwargs)
             self.raising[key] = self.raising.get(key, 0) + 1
             inputs = _inputs(values, live)
-            if unfinished and not apart([i for i, _ in unfinished], [values[i] for i in inputs], {}):
-                return self.function(*args, **kwargs)
-            for i, final in unfinished:
-                self.write_back(leaves[inputs[i]], final)
+            if unfinished:
+                captured, parts, written = unfinished
+                if captured.written and not apart(captured.written, [values[i] for i in inputs], {}):
+                    return self.function(*args, **kwargs)
+                self._give(captured, parts, written, [leaves[i] for i in inputs], (args, kwargs))
             raise
         self.calls += 1
         self.raising.pop(key, None)
         inputs = _inputs(values, live)
-        stays = before.stays() and all(p.stays() or p.counted for p in found)
+        given = [leaves[i] for i in inputs]
+        stays = not captured.keeps and before.stays() and all(p.stays() or p.counted for p in found)
         if captured.left or not stays or any(map(goes_on, parts)):
             if captured.ended:
                 self.ended.add(key)
@@ -342,9 +346,7 @@ class Jitted(Dispatch):
                 self.changing += 1
             if captured.written and not apart(captured.written, [values[i] for i in inputs], captured.constants):
                 return self.function(*args, **kwargs)
-            for i, final in zip(captured.written, written, strict=True):
-                self.write_back(leaves[inputs[i]], final)
-            return captured.result(parts, [leaves[i] for i in inputs], (args, kwargs))
+            return self._give(captured, parts, written, given, (args, kwargs))
         self.captures += 1
         if captured.fixed:  # Python read these numbers: others compile again
             fixed |= captured.fixed
@@ -358,9 +360,13 @@ class Jitted(Dispatch):
         paths.insert(0, path)
         if captured.written and not path.apart([values[i] for i in inputs]):
             return self.function(*args, **kwargs)
+        return self._give(captured, parts, written, given, (args, kwargs))
+
+    def _give(self, captured: Captured, parts: list, written: list, given: list, arguments: Any) -> Any:
+        """The result of a captured call, and to the caller's arguments what the function did to them."""
         for i, final in zip(captured.written, written, strict=True):
-            self.write_back(leaves[inputs[i]], final)
-        return captured.result(parts, [leaves[i] for i in inputs], (args, kwargs))
+            self.write_back(given[i], final)
+        return captured.result(parts, given, arguments)
 
     @contextlib.contextmanager
     def _quietly(self, backend: Any) -> Iterator[None]:

@@ -1,0 +1,230 @@
+"""What a captured function keeps in objects outside: attributes, globals, lists, caches, the exception that it raises.
+
+While it runs, tracers and `Live` numbers stand for what it computes. Those that something still refers to after the
+call are exchanged, wherever they are held, for what the function would have kept there uncaptured. Whether there are
+any is known from the trace itself, which nobody refers to but them; who refers to them the garbage collector knows.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import operator
+import sys
+import traceback
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Iterable, Sequence
+from types import (
+    AsyncGeneratorType,
+    CellType,
+    CoroutineType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    MemberDescriptorType,
+)
+from typing import Any
+
+import numpy as onp
+
+from ..arrays.array import ARRAY_TYPES, VirtualArray, array_of, as_host_arrays, read, replay, wrap
+from ..rows.pytree import named
+from ..rows.references import COUNTED, references
+from ..rows.value import Host, Tracer
+from .node import Node
+from .outputs import inside
+from .scalars import Live
+
+SUSPENDED = {GeneratorType: "gi_frame", CoroutineType: "cr_frame", AsyncGeneratorType: "ag_frame"}
+OURS = (*ARRAY_TYPES, Tracer, Live, Node, FrameType)  # what holds a stand-in and is no state of the program's
+
+
+class Kept:
+    """The arguments of one call as the caller has them, and as the function that is captured was given them.
+
+    inputs      (a weak reference to the array it was given, the leaf) of each argument that is an array
+    containers  (where, the copy it was given, ...) of each list, dict and dataclass
+    arguments   the caller's own, or None where nobody has them
+    """
+
+    def __init__(self, inputs: Sequence[Any], leaves: Sequence[Any], containers: list, arguments: Any) -> None:
+        self.inputs = {id(h): (weakref.ref(h), leaf) for h, leaf in zip(inputs, leaves) if type(h) is VirtualArray}
+        self.arguments = arguments
+        self.copies = [] if arguments is None else [c for _, c, _ in containers]
+        self.places = [where for where, *_ in containers]
+        self.counts = self._counts()
+        self.escaped: list[tuple] = []  # (copy, where) of those that somebody else refers to
+        self.arrays: list[weakref.ref] = []  # that may have dropped their tracers
+
+    def _counts(self) -> list[int]:
+        return [references(operator.getitem, self.copies, i) if COUNTED else 0 for i in range(len(self.copies))]
+
+    def count(self) -> None:
+        """Look who refers to the copies, as long as the call does."""
+        now = self._counts()
+        self.escaped = [(c, w) for c, w, a, b in zip(self.copies, self.places, self.counts, now) if b > a]
+        self.copies.clear()
+
+    def watch(self, arrays: Iterable[Any]) -> None:
+        """Look at the end whether somebody still refers to these arrays, or to what they are views of."""
+        for h in arrays:
+            if type(h) is VirtualArray:
+                self.arrays += map(weakref.ref, (h,) if type(h._root) is not VirtualArray else (h, h._root))
+
+    def exchange(self, trace: weakref.ref, raised: bool = False) -> bool:
+        """Exchange what is still referred to, once the call is over; whether something was.
+
+        raised   whether an exception refers to the function's variables"""
+        if not self.escaped and not self._left(trace):
+            return False
+        for generation in () if self.escaped or raised else (1, 2):  # a function that calls itself is a cycle
+            gc.collect(generation)
+            if not self._left(trace):
+                return False
+        watched = [h for r in self.arrays if (h := r()) is not None]
+        if (live := trace()) is not None:
+            watched += [*numbers_of(live), *arrays_of(live)]
+        found = list({id(x): x for x in watched}.values())
+        new = {id(x): r for x in found if (r := self._real(x)) is not x}
+        new |= {id(c): inside(self.arguments, where) for c, where in self.escaped}
+        return _exchanged([x for x in (*found, *(c for c, _ in self.escaped)) if id(x) in new], new)
+
+    def _left(self, trace: weakref.ref) -> bool:
+        return trace() is not None or any(r() is not None for r in self.arrays)
+
+    def _real(self, x: Any) -> Any:
+        """What a stand-in would have been, had nobody captured the function."""
+        if type(x) is Live:
+            return x.value
+        own, leaf = self.inputs.get(id(x), (None, None))
+        if own is not None and own() is x:
+            return leaf
+        value = read(x)
+        if isinstance(value, onp.generic):
+            return value
+        own, leaf = self.inputs.get(id(x._root), (None, None))
+        if own is not None and own() is x._root and isinstance(leaf, (*ARRAY_TYPES, Host)):
+            root = array_of(leaf)
+            return wrap(replay(read(root), x._steps), [root])
+        return x if type(value) is Tracer else as_host_arrays(x)  # an outer trace has it
+
+
+def numbers_of(trace: Any) -> list[Live]:
+    """The numbers that somebody holds and that stand for what a trace computes."""
+    return [x for x in gc.get_referrers(trace) if type(x) is Live and x.trace is trace]
+
+
+def arrays_of(trace: Any) -> list[VirtualArray]:
+    """The arrays that somebody holds and that have a trace's tracers."""
+    tracers = [x for x in gc.get_referrers(trace) if type(x) is Tracer and x.trace is trace]
+    return [x for x in gc.get_referrers(*tracers) if type(x) is VirtualArray] if tracers else []
+
+
+def forget(error: BaseException | None) -> None:
+    """Let go of the variables of the functions that an exception went through."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
+
+
+# ------------------------------------------------------------------ exchanging
+def _exchanged(old: list, new: dict[int, Any]) -> bool:
+    """Put new[id(x)] in the place of each x of `old`, whoever holds it; whether somebody did."""
+    found, met = False, [old]  # tuples whose ids are keys stay alive
+    while met[-1]:
+        mine = {id(met), *map(id, met)}  # no variable of a function within may hold what is looked for
+        tuples: list = []
+        for holder in gc.get_referrers(*met[-1]):
+            if id(holder) in mine or id(holder) in new or type(holder) in OURS:
+                continue
+            if not isinstance(holder, (tuple, frozenset)):
+                found |= _put(holder, new)
+            elif _renewed(holder, new) is not holder:
+                tuples.append(holder)
+        met.append(tuples)
+    return found
+
+
+def _renewed(x: Any, new: dict[int, Any]) -> Any:
+    """What takes the place of x: another tuple, if x is one that holds what is exchanged."""
+    if id(x) in new or not isinstance(x, (tuple, frozenset)):
+        return new.get(id(x), x)
+    parts = []
+    for e in x:
+        parts.append(_renewed(e, new))
+    if all(map(operator.is_, parts, x)):
+        return x
+    made = named(x, parts) if isinstance(x, tuple) else type(x)(parts)
+    new[id(x)] = made
+    return made
+
+
+def _put(holder: Any, new: dict[int, Any]) -> bool:
+    """Exchange what an object holds, by the base class's own methods: those of the user's see nothing of it."""
+    if isinstance(holder, dict):
+        return _put_items(holder, new)
+    if isinstance(holder, (list, deque)):
+        places = [i for i, v in enumerate(holder) if id(v) in new]
+        for i in places:
+            (list if isinstance(holder, list) else deque).__setitem__(holder, i, new[id(holder[i])])
+        return bool(places)
+    if isinstance(holder, set):
+        elements = [v for v in holder if id(v) in new]
+        for v in elements:
+            set.discard(holder, v)
+            set.add(holder, new[id(v)])
+        return bool(elements)
+    if type(holder) is CellType:
+        holder.cell_contents = new[id(holder.cell_contents)]
+        return True
+    if type(holder) in SUSPENDED:
+        return _put_locals(getattr(holder, SUSPENDED[type(holder)]), new)
+    if type(holder) is FunctionType and (defaults := _renewed(holder.__defaults__, new)) is not holder.__defaults__:
+        holder.__defaults__ = defaults
+        return True
+    if isinstance(holder, BaseException) and (args := _renewed(holder.args, new)) is not holder.args:
+        holder.args = args
+    found = False
+    for c in type(holder).__mro__:
+        for member in [m for m in vars(c).values() if type(m) is MemberDescriptorType]:
+            try:
+                value = member.__get__(holder)
+                if id(value) in new:
+                    member.__set__(holder, new[id(value)])
+                    found = True
+            except (AttributeError, TypeError):  # empty, or read-only
+                continue
+    attributes = getattr(holder, "__dict__", None)  # which the interpreter makes only when it is asked for
+    return found | (type(attributes) is dict and _put_items(attributes, new))
+
+
+def _put_items(holder: dict, new: dict[int, Any]) -> bool:
+    if any(id(k) in new for k in holder):
+        base = OrderedDict if isinstance(holder, OrderedDict) else dict
+        items = [(new.get(id(k), k), new.get(id(v), v)) for k, v in holder.items()]
+        base.clear(holder)
+        base.update(holder, items)
+        return True
+    changed = {k: new[id(v)] for k, v in holder.items() if id(v) in new}
+    classes = gc.get_referrers(holder) if changed and "__module__" in holder else ()  # it may be a class's
+    for c in [c for c in classes if isinstance(c, type) and all(vars(c).get(k) is holder[k] for k in changed)]:
+        for k, v in changed.items():
+            type.__setattr__(c, k, v)  # which remembers what it looked up
+        return True
+    for k, v in changed.items():
+        dict.__setitem__(holder, k, v)
+    return bool(changed)
+
+
+def _put_locals(frame: FrameType | None, new: dict[int, Any]) -> bool:
+    """Exchange the variables of a generator that waits."""
+    if frame is None:
+        return False
+    variables = frame.f_locals
+    names = [k for k, v in variables.items() if id(v) in new]
+    for k in names:
+        variables[k] = new[id(variables[k])]
+    if names and sys.version_info < (3, 13):  # where it is a copy (PEP 667)
+        ctypes.pythonapi.PyFrame_LocalsToFast(ctypes.py_object(frame), ctypes.c_int(0))
+    return bool(names)
