@@ -19,7 +19,7 @@ from ... import errors
 from ..api.fallback import fill
 from ..api.functions import PUBLIC
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, array_of, as_host_arrays, ndarray, read
+from ..arrays.array import ARRAY_TYPES, VirtualArray, array_of, as_host_arrays, ndarray, read
 from ..arrays.saved import kept_params, same_bytes, unseen
 from ..arrays.writing import WRITE_VIEW
 from ..rows import budget
@@ -34,7 +34,7 @@ from .closures import STREAMS, seal
 from .concrete import bind_below, made_below
 from .effects import Under, fails, guard, pick
 from .graph import Graph, Node
-from .kept import Kept, arrays_of, forget
+from .kept import Kept, forget, stand_ins
 from .node import map_leaves, map_nodes
 from .outputs import Change, Own, Shown, changes, containers, shown, with_own
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live
@@ -88,7 +88,7 @@ class CaptureTrace(Trace):
         self.singles = 0  # operations of Python's numbers
         self.moved = False  # whether an array was reshaped
         self.asked: set[str] = set()  # what Python asked of how arrays lie in memory, and for their "text"
-        self.arrays: list = []  # arrays of ours that somebody held when it ended before the program did
+        self.arrays: list[weakref.ref] = []  # arrays of ours that somebody held when it ended before the program did
         self.left = ""  # why no graph holds what the program did
         self.fixed: set[int] = set()  # the numbers among the inputs that Python read (scalars.py)
         self.were: list[tuple] = []  # (array of NumPy's own that is a constant, a copy of what it was)
@@ -301,7 +301,7 @@ class CaptureTrace(Trace):
         if not self.may_leave:
             raise errors.CaptureError(f"{why}, and no graph holds that; jit runs such a function as it is")
         self.left, self.ended = why, True
-        self.arrays = arrays_of(self)
+        self.arrays = [weakref.ref(x) for x in stand_ins(self) if type(x) is VirtualArray]
         self.finish()
         capture.set(None)
 
@@ -533,7 +533,8 @@ def _captured(
         if node.target is not guard:
             node.meta.setdefault("value", ())  # a number of Python's, which is another in each call: no array
     trace.graph.output(tuple(nodes))
-    kept.watch((*trace.arrays, *parts, *inputs))
+    kept.arrays += trace.arrays
+    kept.watch((*parts, *inputs))
     for h in (*parts, *inputs):
         if type(h) in ARRAY_TYPES:
             read(h)

@@ -84,7 +84,7 @@ class Kept:
                 return False
         watched = [h for r in self.arrays if (h := r()) is not None]
         if (live := trace()) is not None:
-            watched += [*numbers_of(live), *arrays_of(live)]
+            watched += stand_ins(live)
         found = list({id(x): x for x in watched}.values())
         new = {id(x): r for x in found if (r := self._real(x)) is not x}
         new |= {id(c): inside(self.arguments, where) for c, where in self.escaped}
@@ -110,15 +110,12 @@ class Kept:
         return x if type(value) is Tracer else as_host_arrays(x)  # an outer trace has it
 
 
-def numbers_of(trace: Any) -> list[Live]:
-    """The numbers that somebody holds and that stand for what a trace computes."""
-    return [x for x in gc.get_referrers(trace) if type(x) is Live and x.trace is trace]
-
-
-def arrays_of(trace: Any) -> list[VirtualArray]:
-    """The arrays that somebody holds and that have a trace's tracers."""
-    tracers = [x for x in gc.get_referrers(trace) if type(x) is Tracer and x.trace is trace]
-    return [x for x in gc.get_referrers(*tracers) if type(x) is VirtualArray] if tracers else []
+def stand_ins(trace: Any) -> list:
+    """The numbers and arrays that somebody holds and that stand for what a trace computes."""
+    found = [x for x in gc.get_referrers(trace) if type(x) in (Tracer, Live) and x.trace is trace]
+    tracers = [x for x in found if type(x) is Tracer]
+    arrays = [x for x in gc.get_referrers(*tracers) if type(x) is VirtualArray] if tracers else []
+    return arrays + [x for x in found if type(x) is Live]
 
 
 def forget(error: BaseException | None) -> None:
