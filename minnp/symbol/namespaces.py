@@ -254,6 +254,98 @@ def where(condition: Any, x: Any, y: Any) -> NumpySymbol:
 
 
 @np.enter
+def append(arr: Any, values: Any, axis: int | None = None) -> NumpySymbol:
+    """numpy.append."""
+    return called("_npi_concatenate", arr, values, num_args=2, axis="None" if axis is None else axis)
+
+
+@np.enter
+def percentile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = None,
+               interpolation: str = "linear", keepdims: bool = False) -> NumpySymbol:  # fmt: skip
+    """numpy.percentile, of a number or a symbol q."""
+    no_out(out, "percentile")
+    if overwrite_input is not None:
+        raise TypeError("percentile: a symbol's input is not overwritten, leave out overwrite_input=")
+    q, scalar = ((q,), None) if isinstance(q, Symbol) else ((), q)
+    return called("_npi_percentile", a, *q, axis=axis, interpolation=interpolation, keepdims=keepdims, q_scalar=scalar)
+
+
+@np.enter
+def quantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: Any = None,
+             interpolation: str = "linear", keepdims: bool = False) -> NumpySymbol:  # fmt: skip
+    """numpy.quantile, of a number or a symbol q."""
+    return percentile(a, q * 100, axis, out, overwrite_input, interpolation, keepdims)
+
+
+@np.enter
+def histogram(a: Any, bins: Any = 10, range: Any = None) -> NumpySymbol:
+    """numpy.histogram, (counts, edges): of a number of bins between two numbers, or of a symbol of their edges."""
+    if isinstance(bins, Symbol):
+        return called("_histogram", a, bins)
+    if range is None or not isinstance(bins, (int, onp.integer)):
+        raise TypeError(f"histogram: bins={bins!r:.60}: expected a number with range=, or a symbol of the edges")
+    return called("_histogram", a, bin_cnt=bins, range=range)
+
+
+@np.enter
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> NumpySymbol:
+    """numpy.split, as MXNet has it."""
+    return np.split(ary, indices_or_sections, axis)
+
+
+@np.enter
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> NumpySymbol:
+    """numpy.insert before an int, the ints of a slice, or of a symbol; of a number or a symbol."""
+    inputs, options = ([arr, values], {}) if isinstance(values, Symbol) else ([arr], {"val": float(values)})
+    if isinstance(obj, Symbol):
+        return called("_npi_insert_tensor", *inputs, obj, axis=axis, **options)
+    if isinstance(obj, slice):
+        part = {"start": obj.start, "stop": obj.stop, "step": 1 if obj.step is None else obj.step}
+        return called("_npi_insert_slice", *inputs, **part, axis=axis, **options)
+    return called("_npi_insert_scalar", *inputs, int_ind=int(obj), axis=axis, **options)
+
+
+@np.enter
+def inner(a: Any, b: Any) -> NumpySymbol:
+    """numpy.inner."""
+    return tensordot(a, b, (-1, -1))
+
+
+@np.enter
+def outer(a: Any, b: Any) -> NumpySymbol:
+    """numpy.outer."""
+    return tensordot(a.flatten(), b.flatten(), 0)
+
+
+@np.enter
+def vdot(a: Any, b: Any) -> NumpySymbol:
+    """numpy.vdot of floats."""
+    return tensordot(a.flatten(), b.flatten(), 1)
+
+
+@np.enter
+def fliplr(m: Any) -> NumpySymbol:
+    """numpy.fliplr."""
+    return np.flip(m, axis=1)
+
+
+@np.enter
+def flipud(m: Any) -> NumpySymbol:
+    """numpy.flipud."""
+    return np.flip(m, axis=0)
+
+
+@np.enter
+def round_(x: Any, decimals: int = 0, out: Any = None) -> Any:
+    """numpy.round of a symbol or a number."""
+    no_out(out, "round")
+    return called("_npi_around", x, decimals=decimals) if isinstance(x, Symbol) else onp.around(x, decimals)
+
+
+np._own["round_"] = round_
+
+
+@np.enter
 def expand_dims(a: Any, axis: int) -> NumpySymbol:
     """numpy.expand_dims."""
     return called("_npi_expand_dims", a, axis=axis)
@@ -378,6 +470,39 @@ random = Namespace("np.random", "_npi_")
 for _name in words("normal uniform gamma exponential gumbel logistic pareto rayleigh weibull"):
     random._own[_name] = _drawing(f"_npi_{_name}")
 np._own["random"] = random
+
+
+@random.enter
+def randint(low: int, high: int | None = None, size: Any = None, dtype: Any = None, ctx: Any = None) -> NumpySymbol:
+    """numpy.random.randint."""
+    low, high = (0, low) if high is None else (low, high)
+    size = (size,) if isinstance(size, int) else size or ()
+    return called("_npi_random_randint", low=low, high=high, shape=size, dtype=dtype or "int")
+
+
+@random.enter
+def rand(*size: int, **options: Any) -> NumpySymbol:
+    """numpy.random.rand."""
+    return random.uniform(0, 1, size=size, **options)
+
+
+@random.enter
+def lognormal(mean: Any = 0.0, sigma: Any = 1.0, size: Any = None, dtype: Any = None, ctx: Any = None) -> NumpySymbol:
+    """numpy.random.lognormal."""
+    return np.exp(random.normal(mean, sigma, size=size, dtype=dtype))
+
+
+@random.enter
+def chisquare(df: Any, size: Any = None, dtype: Any = None, ctx: Any = None) -> NumpySymbol:
+    """numpy.random.chisquare, as MXNet draws it: gamma(df / 2, 1 / 2)."""
+    return random.gamma(df / 2, 1 / 2, size=size, dtype=dtype)
+
+
+@random.enter
+def beta(a: Any, b: Any, size: Any = None, dtype: Any = None, ctx: Any = None) -> NumpySymbol:
+    """numpy.random.beta."""
+    x, y = (random.gamma(n, 1, size=size, dtype="float64") for n in (a, b))
+    return (x / (x + y)).astype(dtype or "float32")
 
 
 # ------------------------------------------------------------------ methods

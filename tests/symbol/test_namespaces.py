@@ -35,6 +35,14 @@ PROGRAMS: dict[str, Any] = {
     "sorting": lambda np, x, y: np.sort(x, axis=0) + np.tril(y) + np.flip(x, 1) + np.squeeze(np.expand_dims(y, 0)),
     "new": lambda np, x, y: x + np.zeros((3, 1)) + np.ones((1, 4)) + np.arange(4) + np.full((3, 1), 2.5) + np.eye(3, 4),
     "like": lambda np, x, y: np.ones_like(x) + np.zeros_like(y) + np.full_like(x, 3),
+    "more lists": lambda np, x, y: np.append(x, y, axis=1)[:, 2:6] + np.append(x, y)[3] + np.array_split(x, 3)[1],
+    "quantiles": lambda np, x, y: (
+        np.percentile(x, 30, axis=1) + np.quantile(y, 0.7) + np.quantile(x, 0.5, axis=(0,))[0]
+    ),
+    "products of all": lambda np, x, y: np.inner(x, y) + np.outer(x, y)[:3, :3] + np.vdot(x, y),
+    "turned": lambda np, x, y: np.fliplr(x) + np.flipud(y) + np.round(x, 1),
+    "inserted": lambda np, x, y: np.insert(x, 1, 2.0, axis=1)[:, :4] + np.insert(x, slice(0, 2), y[:2], axis=0)[:3],
+    "histogram": lambda np, x, y: np.histogram(x, bins=4, range=(0, 2))[1][:4] + y,
     "norms": lambda np, x, y: np.linalg.norm(x, axis=1) + np.linalg.norm(y) + np.linalg.det(np.matmul(x, y.T)),
 }
 
@@ -85,6 +93,13 @@ def test_layers_and_random_numbers() -> None:
     drawn = sym.np.random.normal(x, 0.5, size=(400, 3)) + sym.np.random.uniform(high=2.0, size=(400, 3))
     y = drawn.eval(x=np.array([0.0, 10.0, -10.0]))[0]
     assert abs(y.mean(0) - onp.array([1, 11, -9])).max() < 0.2
+    drawn = sym.np.random
+    for made, mean in (
+        (drawn.randint(3, size=(500,)), 1), (drawn.randint(2, 5, size=500), 3), (drawn.rand(20, 25), 0.5),
+        (drawn.lognormal(0.0, 0.5, size=(500,)), 1.133), (drawn.chisquare(3.0, size=(500,)), 3 / 4),
+        (drawn.beta(2.0, 2.0, size=(500,)), 0.5),
+    ):  # fmt: skip
+        assert abs(made.eval()[0].mean() - mean) < 0.2
     assert "exp" in dir(sym.np) and "relu" in dir(sym.npx) and "normal" in dir(sym.np.random)
 
 
@@ -98,6 +113,8 @@ def test_errors_and_the_way_back() -> None:
         (lambda: list(x), TypeError, "no length that is known"),
         (lambda: x + "a", TypeError, "expected a symbol or a number"),
         (lambda: sym.np.exp(x, out=x), TypeError, "no out="),
+        (lambda: sym.np.histogram(x, 10), TypeError, "expected a number with range="),
+        (lambda: sym.np.percentile(x, 10, overwrite_input=True), TypeError, "leave out overwrite_input="),
         (lambda: sym.np.nothing, AttributeError, r"minnp.symbol.np has no 'nothing'"),
     ):
         with pytest.raises(error, match=match):

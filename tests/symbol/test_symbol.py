@@ -256,7 +256,15 @@ DRAWN = {
         f"_image_random_flip_{n}": ([onp.arange(300.0).reshape(10, 10, 3)], {}, 149.5, 7499.9)
         for n in ("left_right", "top_bottom")
     },
-}
+    **{
+        f"_image_random_{n}": ([onp.arange(300.0).reshape(10, 10, 3) / 300], numbers, 149.5 / 300 * f, f**2 / 12)
+        for n, f, numbers in (
+            *((n, 1, {"min_factor": k, "max_factor": k}) for n, k in (("contrast", 1), ("saturation", 1), ("hue", 0))),
+            ("brightness", 0.5, {"min_factor": 0.5, "max_factor": 0.5}), ("lighting", 1, {"alpha_std": 0}),
+            ("color_jitter", 1, {"brightness": 1e-3, "contrast": 1e-3, "saturation": 1e-3, "hue": 1e-3}),
+        )
+    },
+}  # fmt: skip
 FLAT = (20, 1000)
 for _name, _parameters in {"uniform": {"low": 1.0, "high": 3.0}, "normal": {"mu": 1.0, "sigma": 2.0},
                            "gamma": {"alpha": 3.0, "beta": 2.0}, "exponential": {"lam": 4.0}, "poisson": {"lam": 4.0},

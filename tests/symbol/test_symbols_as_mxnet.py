@@ -9,6 +9,7 @@ from typing import Any
 import numpy as onp
 import pytest
 
+import minnp.numpy as np
 import minnp.symbol as sym
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -82,6 +83,20 @@ def test_an_operator_is_mxnets(name: str) -> None:
         assert there.list_outputs() == theirs.list_outputs() and there.infer_shape(**given) == theirs.infer_shape(
             **given
         )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+@pytest.mark.parametrize("name", ["brightness", "contrast", "saturation", "hue"])
+def test_changes_of_colours_by_a_factor_from_a_range_of_one_are_mxnets(name: str, dtype: str) -> None:
+    pixels = onp.random.default_rng(0).integers(0, 256, (5, 6, 3)).astype(dtype)
+    pixels[0, 0], pixels[1, 1] = 7, (255, 0, 0)
+    if name == "saturation":  # of which MXNet takes a part of the blue for the gray
+        pixels[..., :2] = 0
+    for factor in (0.0, 0.2, 0.6, 1.4):
+        expected = getattr(mx.nd.image, f"random_{name}")(mx.nd.array(pixels, dtype=dtype), factor, factor).asnumpy()
+        net = getattr(sym.image, f"random_{name}")(sym.Variable("x"), min_factor=factor, max_factor=factor)
+        off = net.eval(x=np.array(pixels))[0].astype(float) - expected
+        assert abs(off).max() <= (1 if dtype == "uint8" else 1e-3), factor  # of bytes, what is rounded down
 
 
 def detector(library: Any) -> Any:

@@ -654,5 +654,6 @@ OTHER_NAMES = {
     "_npx_sequence_mask": "SequenceMask", "_npx_shape_array": "shape_array", "_npx_slice": "slice",
     "_npx_smooth_l1": "smooth_l1", "_npx_softmax": "softmax", "_npx_topk": "topk",
     **{f"_npx__image_{n}": f"_image_{n}" for n in ("adjust_lighting", "crop", "flip_left_right", "flip_top_bottom",
-       "normalize", "random_flip_left_right", "random_flip_top_bottom", "resize", "to_tensor")},
+       "normalize", "resize", "to_tensor", *(f"random_{n}" for n in ("brightness", "color_jitter", "contrast",
+       "flip_left_right", "flip_top_bottom", "hue", "lighting", "saturation")))},
 }  # fmt: skip
