@@ -440,11 +440,10 @@ def test_numbers_that_a_function_leaves_alone_are_no_guards() -> None:
         def report(self) -> str:
             return f"{self.epoch}"
 
-    training, history = Training(), []
+    training = Training()
 
     @jit
     def f(x: Any) -> Any:
-        history.append(1)
         return x * training.rate
 
     for epoch in range(6):
@@ -633,3 +632,34 @@ def test_what_was_done_to_arguments_before_an_exception_stays_done(error: type[B
             with pytest.raises(error):
                 g(*arguments, k)
         assert kinds(given[1]) == kinds(given[0]) and given[1][2][k] is given[1][1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda o, x: o.parts.append(1),
+        lambda o, x: o.parts.append(float(x.sum())),
+        lambda o, x: o.queue.append("step"),
+        lambda o, x: o.counts.update(n=1),
+        lambda o, x: o.seen.add(len(o.seen)),
+        lambda o, x: setattr(o, "ready", True),
+        lambda o, x: setattr(o, "made", x.shape),
+        lambda o, x: vars(o).pop("ready", None),
+    ],
+)
+def test_what_a_function_changes_outside_it_changes_at_every_call(change: Callable) -> None:
+    make = lambda: types.SimpleNamespace(
+        parts=[0.5], queue=collections.deque(maxlen=50), counts=collections.Counter(), seen=set(), ready=False
+    )
+    eager, compiled = make(), make()
+
+    @jit
+    def f(x: Any) -> Any:
+        change(compiled, x)
+        return x * 2
+
+    for k in range(40):
+        change(eager, X + k)
+        onp.testing.assert_array_equal(f(X + k), (X + k) * 2)
+        assert kinds(compiled) == kinds(eager)
+        eager.ready = compiled.ready = k % 2 == 1

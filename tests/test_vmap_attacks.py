@@ -505,3 +505,18 @@ def test_a_mask_without_axes_of_each_example() -> None:
     assert vmap(f)(np.array([0.25, 0.5])).tolist() == [0.25, 0.5]
     assert vmap(f)(np.array([0.25, 3.0])).tolist() == [0.25, 0.0]
     assert vmap(lambda m: np.ravel(m[m < 1]))(np.array([0.25, 0.5])).tolist() == [[0.25], [0.5]]
+
+
+def test_writes_to_a_batched_argument_stay_in_the_function():
+    def first(r):
+        r[0] = 5.0
+        return r.sum()
+
+    def decides(r):
+        if float(r[0]) > -1:
+            r[0] = 5.0
+        return r.sum()
+
+    for f in (vmap(first), vmap(decides), jit(vmap(first))):
+        x = np.ones((3, 2))
+        assert f(x).tolist() == [6.0] * 3 and x.tolist() == [[1.0, 1.0]] * 3

@@ -94,22 +94,24 @@ class Binding:
 
 
 class Before:
-    """Lists, dicts and sets as they are before a function runs: which arrays each holds, or, of those that are default
-    arguments or sets among the arguments, everything."""
+    """Lists, dicts, sets and the attributes of objects as they are before a function runs: what each holds, or, of long
+    ones, how much."""
 
     def __init__(self) -> None:
-        self.seen: list[tuple[Any, bool, list]] = []
+        self.seen: list[tuple[Any, Any]] = []
         self.draws = False  # whether the function may take from an iterator, or from Python's random numbers
 
-    def add(self, container: Any, whole: bool) -> None:
-        self.seen.append((container, whole, self.contents(container, whole)))
+    def add(self, container: Any) -> None:
+        self.seen.append((container, self.contents(container)))
 
-    def contents(self, container: Any, whole: bool) -> list:
-        values = container.values() if isinstance(container, dict) else container
-        return [id(v) for v in values if whole or isinstance(v, ARRAYS)]
+    def contents(self, container: Any) -> Any:
+        if len(container) > LONGEST:
+            return len(container)
+        parts = (*container, *container.values()) if isinstance(container, dict) else container
+        return list(map(id, parts))
 
     def stays(self) -> bool:
-        return not self.draws and all(self.contents(x, whole) == held for x, whole, held in self.seen)
+        return not self.draws and all(self.contents(x) == held for x, held in self.seen)
 
 
 class Slots:
@@ -168,13 +170,13 @@ def bindings(roots: Iterable[Any], before: Before) -> list[Binding]:
         x, via = pending.pop()
         if id(x) not in seen:
             seen[id(x)] = x
-            if isinstance(x, (dict, list)) and not (via and via.foreign) and len(x) <= LONGEST:
-                before.add(x, False)
+            if isinstance(x, CONTAINERS) and not (via and via.foreign):
+                before.add(x)
             for default in (
                 (x.__defaults__ or ()) if isinstance(x, FunctionType) and _own(x.__code__.co_filename) else ()
             ):
-                if isinstance(default, (list, dict, set)):
-                    before.add(default, True)
+                if isinstance(default, CONTAINERS):
+                    before.add(default)
             for binding in _inside(x, names, classes):
                 if type(binding) is not Binding:
                     pending.append((binding, via))
@@ -197,6 +199,8 @@ def bindings(roots: Iterable[Any], before: Before) -> list[Binding]:
                     pending.append((binding.value, binding))
             if not (via and via.foreign) and _users(x) and type(getattr(x, "__dict__", None)) is dict:
                 objects.append((x, via))
+                if not isinstance(x, ModuleType):
+                    before.add(vars(x))
         if not pending:
             own = [(c, n, vars(c)[n]) for c in classes for n in vars(c).keys() & names]
             parts = [(m, None) for *_, x in own if not isinstance(x, CONTAINERS) for m in members(x)]
@@ -236,9 +240,9 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
                 named.update(code.co_names)
                 continue
             for i in dis.get_instructions(code) if own else ():
-                if i.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+                if i.opname in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR"):
                     names.add(i.argval)
-                elif i.opname == "LOAD_GLOBAL":
+                elif i.opname in ("LOAD_GLOBAL", "STORE_GLOBAL"):
                     named.add(i.argval)
         names |= named
         for cell in x.__closure__ or ():

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import inspect
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 from typing import Any
@@ -304,8 +305,8 @@ class Jitted(Dispatch):
         before = Before()
         found = bindings([self.function, *[v for v in values if holds(v)]], before)
         for v in values:
-            if isinstance(v, set):
-                before.add(v, True)
+            if isinstance(v, (set, deque)):
+                before.add(v)
         try:
             with self._quietly(backend):
                 fast = self.compiler in ("auto", "llvm")
@@ -505,10 +506,10 @@ def jit(
     x.sum() > 0`, `while err > tol`, `range(int(n))`) are guards, and every path is compiled once. What f does to
     its arguments is done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that share
     memory and are written are not compiled for, nor are subclasses of NumPy's array: matrices, masked arrays). A
-    function that binds arrays and numbers outside anew (self.steps += 1, a memo), in its third call still, is not
-    compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings), or may take from
-    an iterator outside or from Python's random numbers. All else that f does besides computing (it appends numbers to
-    a list) happens when a path is captured. Arrays and numbers read from outside (closures, globals, attributes, items,
+    function that changes what is outside (self.steps += 1, losses.append(loss), a memo), in its third call still, is
+    not compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings), or may take from
+    an iterator outside or from Python's random numbers. All else that f does besides computing (it prints a fixed
+    text) happens when a path is captured. Arrays and numbers read from outside (closures, globals, attributes, items,
     by properties and operators of classes too) are read anew at every call; with another number, or function in a
     variable of an enclosing one or an attribute, it is captured anew. Numbers that libraries hold, and global
     functions, are taken as they were.
