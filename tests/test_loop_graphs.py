@@ -11,6 +11,7 @@ from minnp import errors, fx, grad, jit, vmap
 from minnp.core.llvm import engine
 from minnp.core.loops import printing
 from minnp.core.loops.compiled import NOTHING, Again, Code
+from minnp.core.loops.ir import Store, statements
 from tests import loop_fuzzer
 from tests.loop_fuzzer import Program, arguments, close, made, plain
 
@@ -284,3 +285,37 @@ def test_floating_point_operations(f, count):
 def test_floating_point_operations_of_gradients():
     graph = fx.capture(grad(lambda a: triangle(a)), np.ones(8) * 3).graph
     assert fx.flops(graph) > 72
+
+
+def smoothed(x, a):
+    y, z = np.zeros(x.shape), np.zeros(x.shape)
+    for j in range(1, len(x)):
+        y[j] = a * x[j] + 0.5 * y[j - 1]
+    for j in range(len(x) - 2, -1, -1):
+        z[j] = y[j] + 0.5 * z[j + 1]
+    return np.sum(y * 2 + z)
+
+
+def counted(x, bins):
+    total, count = np.zeros(bins), np.zeros(bins, dtype=np.int64)
+    for v in x:
+        at = int(v * bins)
+        if at < bins:
+            total[at] += v * v
+            count[at] += 1
+    return np.sum(total / np.maximum(count, 1))
+
+
+@pytest.mark.parametrize("program, stores", [(smoothed, 0), (counted, 1)], ids=["smoothed", "counted"])
+def test_of_a_loop_only_what_somebody_reads_is_computed(program, stores):
+    """The gradient of a linear recurrence reads no value of it, that of a mean the counts."""
+    x = np.array(numpy.random.default_rng(0).random(40))
+    given = x, 0.25 if program is smoothed else 7
+    compiled = jit(grad(program))
+    for _ in range(3):
+        numpy.testing.assert_allclose(compiled(*given), grad(program)(*given), rtol=1e-12)
+    loops = [n.target.program for n in compiled.lower(*given).graph.nodes if getattr(n.target, "name", "") == "loop"]
+    forward = [p for p in loops if not p.name.endswith("adjoint")]
+    assert forward and sum(type(s) is Store for p in forward for s in statements(p.body)) == stores
+    x[3] = np.nan if program is smoothed else 1.5
+    numpy.testing.assert_allclose(compiled(*given), grad(program)(*given), rtol=1e-12)

@@ -45,7 +45,7 @@ from .numbers import EXACT
 from .operations import OPERATORS, NotUnderstood, join, place
 from .outside import LISTED, Outside, sort_of
 from .printing import as_python, text_of
-from .simplified import checks_of
+from .simplified import seen, sliced_to
 from .source import FUNCTION, Site, call_of, calls_itself, rewritten, say, tree_of
 from .threaded import LEAST, Pieces, cut
 from .warned import asked
@@ -167,7 +167,7 @@ class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
 
-    __slots__ = ("checks", "code", "derivatives", "program", "together")
+    __slots__ = ("code", "derivatives", "program", "slices", "together")
 
     def __init__(self, code: Code) -> None:
         rules = {"vjp": Joint(self.cotangents), "jvp": Joint(self.tangents), "batch": self.examples}
@@ -181,20 +181,37 @@ class LoopRow(Primitive):
         super().__init__("loop", code.call, **rules, saves="in", flops=count)
         self.code, self.program = code, code.program
         self.derivatives: dict[tuple, Any] = {}
-        self.checks: Any = None
+        self.slices: dict[frozenset, tuple] = {}
         self.dynamic = "shape" if self.program.results else ""
 
-    def checking(self) -> tuple[LoopRow | None, list[int]]:
-        """The row of what remains of this one where nobody reads its results, and which of the arguments it takes: it
-        raises Again where this one would raise. None: nothing remains."""
-        if self.checks is None:
-            program = checks_of(self.program) or self.program
-            names = [i.name for i in self.program.given]
+    def parts(self) -> list[str]:
+        """The variable, or array, that each result is of."""
+        outputs = self.program.outputs
+        names = [self.program.inputs[k].name for k in self.program.written] + [o[0] for o in outputs]
+        return names + [o[0] for o in outputs if o[3]] + [o[0] for o in outputs if o[2]]
+
+    def slice(self, used: Sequence[int]) -> tuple[LoopRow | None, list[int], list[int]]:
+        """(the row of what remains of this one where nobody reads results but these, which of the arguments it takes,
+        which of the results it has). It raises Again where this one would raise. None: nothing remains."""
+        names = [i.name for i in self.program.given]
+        every = list(range(len(names)))
+        if used and (self.program.results or self.program.mark != "~"):
+            return self, every, list(used)
+        parts = self.parts()
+        kept = frozenset(parts[k] for k in used)
+        if kept not in self.slices:
+            program = sliced_to(self.program, kept) or self.program
             row = None
-            if any(type(s) is Check and s.error != "full" for s in statements(program.body)):
+            if kept or any(type(s) is Check and s.error != "full" for s in statements(program.body)):
                 row = self if program is self.program else LoopRow(Code(program, lambda error, operands: None))
-            self.checks = row, [names.index(i.name) for i in program.given]
-        return self.checks
+            self.slices[kept] = row, [names.index(i.name) for i in program.given]
+        row, places = self.slices[kept]
+        return row, places, [k for k, name in enumerate(parts) if name in kept or row is self]
+
+    def lengths(self) -> list[int]:
+        """Of which arguments that are arrays only the lengths matter."""
+        found = seen(self.program)
+        return [k for k, i in enumerate(self.program.given) if i.name not in found]
 
     def derivative(self, wanted: Sequence[bool], make: Callable = adjoint) -> LoopRow:
         """The row of the cotangents of the inputs that are wanted, or of the tangents along them. Raises

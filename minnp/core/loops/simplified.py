@@ -233,15 +233,16 @@ def without_dead(program: Program) -> list:
     return list(kept(program.body))
 
 
-def checks_of(program: Program) -> Program | None:
-    """The program of what may fail in another one, without results: its checks, and what they depend on. None where
-    that is as long as the whole."""
+def sliced_to(program: Program, kept: frozenset[str] = frozenset()) -> Program | None:
+    """The program of what may fail in another one, and of the results that are kept: its checks, and what they and
+    these depend on. None where that is as long as the whole."""
     if program.moving or program.results or any(type(s) is Call for s in statements(program.body)):
         return None
     roots = {name: a.root for name, a in program.arrays.items()}
-    names: set[str] = set()  # variables that are read
-    used: set[str] = set()  # arrays whose lengths or places are
-    loaded: set[str] = set()  # roots whose elements are
+    outputs = [o for o in program.outputs if o[0] in kept]
+    names = {n for o in outputs for n in (o[0], *o[2:]) if n}  # variables that are read
+    used = {i.name for i in program.inputs if i.written and i.name in kept}  # arrays whose lengths or places are
+    loaded = set(used)  # roots whose elements are
 
     def reads(s: Any) -> None:
         for e in (*expressions(s), *(s.bounds or () if type(s) is Check else ())):
@@ -291,13 +292,27 @@ def checks_of(program: Program) -> Program | None:
     stores = lambda body: sum(type(s) is Store for s in statements(body))
     if stores(body) and stores(body) >= stores(program.body):
         return None
-    out = Program(f"{program.name}_checks")
+    out = Program(f"{program.name}_part" if kept else f"{program.name}_checks")
     out.file, out.line, out.elements = program.file, program.line, program.elements
     out.kinds, out.arrays, out.body = dict(program.kinds), dict(program.arrays), body
     stored = {roots[s.array] for s in statements(body) if type(s) is Store}
     out.inputs = [i._replace(written=i.name in stored) for i in program.inputs if i.name in (used | loaded | names)]
-    out.scratch = {i.name for i in out.inputs if i.written}
+    out.scratch = {i.name for i in out.inputs if i.written and i.name not in kept}
+    out.outputs = outputs
     return out
+
+
+def seen(program: Program) -> set[str]:
+    """The inputs of which more than their lengths matter."""
+    roots = {name: a.root for name, a in program.arrays.items()}
+    found = {i.name for i in program.inputs if i.ndim is None or i.written or program.moving}
+    for s in statements(program.body):
+        found.update([roots[s.array]] if type(s) is Store else [roots[s.base]] if type(s) is Reshape else [])
+        for e in expressions(s):
+            for x in walk(e):
+                if x.op in ("load", "apart", "held", "dense"):
+                    found.update(roots[a] for a in x.args if isinstance(a, str))
+    return found
 
 
 # ------------------------------------------------------------------ loops that scatter

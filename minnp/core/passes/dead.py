@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from ..graph.effects import is_loop
-from ..graph.graph import Graph
+import numpy as onp
+
+from ..graph.effects import is_loop, pick
+from ..graph.graph import Graph, Node
+from ..rows.primitive import Meta
 from .modules import on_modules
 
 
@@ -16,13 +19,36 @@ def dead_code(graph: Graph) -> Graph:
     3
     """
     graph.eliminate_dead_code()
-    for node in reversed(graph.nodes):
-        if is_loop(node) and not node.users:  # only what may fail in it is left
-            row, places = node.target.checking()
-            if row is None:
-                graph.erase_node(node)
-            elif row is not node.target:
-                node.target, node.args = row, tuple([node.args[k] for k in places])
-                node.meta["value"] = ()
-    graph.eliminate_dead_code()
+    loops = [node for node in graph.nodes if is_loop(node)]
+    for node in reversed(loops):
+        if without_unread(graph, node):
+            without_unseen(graph, node)
+        graph.eliminate_dead_code()
     return graph
+
+
+def without_unread(graph: Graph, node: Node) -> bool:
+    """Leaves of a loop what may fail in it and what somebody reads. Whether anything is left."""
+    if any(user.target is not pick for user in node.users):
+        return True
+    row, places, results = node.target.slice(sorted({user.args[1] for user in node.users}))
+    if row is None:
+        graph.erase_node(node)
+    elif row is not node.target:
+        node.target, node.args = row, tuple([node.args[k] for k in places])
+        node.meta["value"] = tuple([node.meta["value"][k] for k in results])
+        for user in list(node.users):
+            user.args = node, results.index(user.args[1])
+    return row is not None
+
+
+def without_unseen(graph: Graph, node: Node) -> None:
+    """Arrays of which a loop only asks the lengths are not computed for it."""
+    for k in node.target.lengths():
+        a = node.args[k]
+        meta = a.meta.get("value") if isinstance(a, Node) else None
+        if meta is not None and a.op == "call_function" and a.target is not onp.empty and isinstance(meta, Meta):
+            with graph.inserting_before(node):
+                made = graph.call_function(onp.empty, (meta.shape,), {"dtype": meta.dtype})
+            made.meta["value"] = meta
+            node.args = (*node.args[:k], made, *node.args[k + 1 :])
