@@ -211,3 +211,91 @@ def test_numbers_are_numpys(f, args, compiler):
     compiled = jit(lambda *a: f(np, *a), compiler=compiler)
     for call in range(3):
         assert outcome(compiled, args, ours=True) == want, f"call {call}"
+
+
+# ------------------------------------------------------------------ numbers of Python's and NumPy's among the arguments
+# Each program runs with every number below, and with another one of its type, beside an array of each of these dtypes.
+NUMBERS = (True, 0, -1, 2, 300, 2**40, 2**63, 2**64, -(2**63), 2.5, -0.0, float("nan"), 1j)
+NUMBERS += (onp.bool_(True), onp.int8(3), onp.uint64(2**63), onp.float32(0.1), onp.float64(2.5), onp.complex64(1 + 2j))
+ANOTHER = {0: 3, 2: 300, 300: 2, 2**63: 2**63 + 5}
+PROGRAMS = """
+np.array([k, 3], dtype="u1"), np.asarray((k, 1), "u1")
+np.array([2**63 + 1, k], dtype="u8")
+np.array([x[0], k, 2**63 + 1], dtype="u8")
+np.array(k, "u1"), np.full_like(x, k, dtype="i2")
+np.full(3, k, dtype="u1")
+np.full_like(x, k)
+np.full_like(x, 2**63), np.full_like(x, 300)
+np.insert(x, 1, k)
+np.clip(x, -1, k)
+np.clip(x, k, None)
+np.clip(x, None, k)
+x**k  # NumPy 2
+np.stack([x[0], k])
+np.stack([x, x * k])
+np.concatenate([x, [k]])
+np.concatenate((x, k), axis=None)  # NumPy 2
+np.select([x > 0], [x], k)
+np.select([x > 0, x < 0], [x, k], 0)
+np.select([x > 0], [k], x)
+np.result_type(x, k)
+np.take(x, k)
+np.add(x, k, dtype="u1")  # NumPy 2
+divmod(np.int64(7), k)
+divmod(k, np.float32(7))
+divmod(k, x)
+divmod(x, k)
+int(x[0] * k)
+float(x[0] + k)
+np.percentile(x, k)
+np.nanpercentile(x, k)
+np.linspace(k, 5, 4)
+np.linspace(x, k, 4)
+np.histogram(x, range=(k, 400), bins=3)
+np.histogram(x, range=(0, k), bins=3)
+np.allclose(x, k)
+np.isclose(x, k)
+np.isclose(x, x, k, k)
+"""
+ROUNDED = {"f2": 2e-3, "f4": 1e-6}
+
+
+def same(a: Any, b: Any, rtol: float) -> bool:
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(same(x, y, rtol) for x, y in zip(a, b))
+    if isinstance(a, onp.ndarray) and isinstance(b, onp.ndarray):
+        if (a.dtype, a.shape) != (b.dtype, b.shape) or a.dtype.kind not in "fc":
+            return (a.dtype, a.tolist()) == (b.dtype, b.tolist())
+        return onp.allclose(a, b, rtol, 0, equal_nan=True)
+    return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+def answered(f: Callable, *args: Any) -> Any:
+    def read(y: Any) -> Any:
+        if isinstance(y, (tuple, list)):
+            return tuple(map(read, y))
+        return onp.asarray(y) if isinstance(y, (onp.ndarray, onp.generic, np.ndarray)) else y
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return read(f(*args))
+        except Exception as error:
+            return next(c for c in type(error).__mro__ if c.__module__ == "builtins")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("text", PROGRAMS.strip().splitlines())
+def test_numbers_beside_arrays_are_numpys(text):
+    if not NUMPY2 and text.endswith("# NumPy 2"):
+        pytest.skip("NumPy 1 looks at the values of numbers of its own, which no graph knows")
+    function = lambda np: eval(f"lambda x, k: ({text.partition('#')[0]})", {"np": np})
+    for dtype in ("?", "u1", "f4"):
+        x = onp.array([1, 0, 3, 2], dtype)
+        rtol = ROUNDED.get(dtype, 1e-6 if "linspace" in text else 1e-13)
+        for k in NUMBERS:
+            compiled = jit(function(np), compiler="numpy" if dtype == "u1" else "auto")
+            other = ANOTHER.get(k, k + 1) if type(k) in (int, float, complex) else type(k)(2)
+            for n in (k, k, other, k):
+                want, got = answered(function(onp), x, n), answered(compiled, np.array(x), n)
+                assert same(want, got, rtol), (text, dtype, n, want, got)

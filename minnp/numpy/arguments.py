@@ -22,13 +22,14 @@ def option(value: Any, default: Any) -> Any:
     return default if value is NOT_GIVEN else value
 
 
-def as_array(x: Any) -> ndarray:
-    """Any array-like as an array of ours: nested lists of traced numbers are stacked, host data becomes an array."""
+def as_array(x: Any, dtype: Any = None) -> ndarray:
+    """Any array-like as an array of ours, of the dtype asked for: nested lists of traced numbers are stacked, host data
+    becomes an array."""
     if type(x) in ARRAY_TYPES:
-        return x
+        return x if dtype is None or x.dtype == dtype else TABLE["astype"](x, dtype=onp.dtype(dtype))
     if isinstance(x, (list, tuple)) and holds_handle(x):
-        return stack_nested(list(x))
-    return array_of(host_of(numpys_own(x)))
+        return stack_nested(list(x), dtype)
+    return array_of(host_of(numpys_own(x), dtype))
 
 
 def operand(x: Any) -> Any:

@@ -19,7 +19,7 @@ from ..core.rows.primitive import TABLE, Primitive
 from ..core.rows.value import Buffer, Tracer, concrete
 from . import ufuncs
 from .arguments import NOT_GIVEN, as_array, number, on_host, operand, option, plain, spelled
-from .facts import NUMPY_2, axes_of, axis_of
+from .facts import NUMPY_2, WEAK, axes_of, axis_of
 from .scans import SCANNED, ufunc_accumulate, ufunc_reduce
 from .ufuncs import absolute, equal, where
 
@@ -40,12 +40,12 @@ def called(row: Primitive, kernel: onp.ufunc, compute: Callable | None = None) -
             where = operand(where)
             # what is not computed must not reach the rule: 0 * inf is NaN. Put a number of the domain there
             inside = row.samples()[0][0]
-            kinds = [type(a) if type(a) in (int, float, complex) else _dtype(a) for a in operands]
+            kinds = list(map(_kind, operands))
             dtypes = kernel.resolve_dtypes(
                 (*kinds, *(None,) * kernel.nout)
             )  # for a number, the loop's: it decides none
             operands = [
-                ufuncs.where(where, as_array(onp.asarray(a, d)), onp.asarray(s).flat[0].astype(d))
+                ufuncs.where(where, as_array(a, d), onp.asarray(s).flat[0].astype(d))
                 if isinstance(k, type)
                 else ufuncs.where(where, a, onp.asarray(s).flat[0].astype(k))
                 for a, s, k, d in zip(operands, inside, kinds, dtypes)
@@ -81,14 +81,15 @@ def laid(out: Any, order: str, operands: list) -> Any:
     return out if lies else TABLE["copy"](out, order=order.upper())
 
 
-def _dtype(a: Any) -> onp.dtype:
-    return a.dtype if isinstance(a, ndarray) else onp.asarray(a).dtype
+def _kind(a: Any) -> Any:
+    """What of an operand decides which loop computes: its dtype, or the class of a number of Python's."""
+    return a.dtype if isinstance(a, ndarray) else a.__class__ if a.__class__ in WEAK else onp.asarray(a).dtype
 
 
 def cast(kernel: onp.ufunc, operands: list, loop: tuple, casting: str) -> list:
     """The operands in the dtypes that a ufunc's loop takes."""
-    dtypes = kernel.resolve_dtypes((*map(_dtype, operands), *(None,) * kernel.nout), signature=loop, casting=casting)
-    return [a if _dtype(a) == d else TABLE["astype"](as_array(a), dtype=d) for a, d in zip(operands, dtypes)]
+    dtypes = kernel.resolve_dtypes((*map(_kind, operands), *(None,) * kernel.nout), signature=loop, casting=casting)
+    return [as_array(a, d) for a, d in zip(operands, dtypes)]
 
 
 for _name, _kernel in vars(onp).items():
@@ -172,7 +173,7 @@ def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: 
     start = option(options.get("initial"), None)
     if start is None and call.__name__ == "hypot":
         start = 0  # its identity, which is seen where there is one element: the result is that one's size
-    start = None if start is None else TABLE["astype"](as_array(start), dtype=kind)
+    start = None if start is None else as_array(start, kind)
     for d in sorted(axes_of(axis, a.ndim), reverse=True):
         if start is None and _at_once(call, a, ("fmax", "fmin", "logaddexp", "logaddexp2")):
             if call.__name__ in ("fmax", "fmin"):
@@ -340,10 +341,10 @@ def _clipped(a: Any, min: Any = None, max: Any = None, **options: Any) -> Any:
             return ufuncs.positive(a)
         raise ValueError("One of max or min must be given")
     if (
-        NUMPY_2 and a.dtype.kind in "iu" and {type(low), type(high)} <= {int, type(None)}
+        NUMPY_2 and a.dtype.kind in "iu" and {low.__class__, high.__class__} <= {int, type(None)}
     ):  # a number of Python's beyond all integers of the dtype bounds nothing
-        low = None if type(low) is int and low < onp.iinfo(a.dtype).min else low
-        high = None if type(high) is int and high > onp.iinfo(a.dtype).max else high
+        low = None if low is not None and low < onp.iinfo(a.dtype).min else low
+        high = None if high is not None and high > onp.iinfo(a.dtype).max else high
         if low is None and high is None:
             return ufuncs.positive(a)
     if a.dtype.kind != "f" and (low is None or high is None):

@@ -10,14 +10,14 @@ import numpy as onp
 
 from ..core.api.methods import in_order, memory_order
 from ..core.arrays import devices
-from ..core.arrays.array import ARRAY_TYPES, OURS, ndarray, read, root_of, steps_of, wrap
+from ..core.arrays.array import ARRAY_TYPES, OURS, array_of, ndarray, read, root_of, steps_of, wrap
 from ..core.rows.dispatch import defines, knows
 from ..core.rows.on_device import hosted, laid_out
 from ..core.rows.primitive import CONSTANT, Meta, Primitive, primitive
 from ..core.rows.pytree import CONTAINERS, replaced
 from ..core.rows.state import capture
-from ..core.rows.value import Buffer, Tracer, example, is_scalar
-from .arguments import as_array, plain
+from ..core.rows.value import STAND_INS, Buffer, Tracer, example, is_scalar
+from .arguments import as_array, holds_handle, plain
 from .facts import sampled, spread
 from .shaping import astype, broadcast_to, copy_, reshape
 
@@ -66,10 +66,11 @@ def _full_like(
     *,
     device: Any = None,
 ) -> Any:
-    a, fill_value = as_array(a), as_array(fill_value)
+    a = as_array(a)
+    fill_value = _fill(fill_value, a.dtype if dtype is None else dtype)
     if a.device != "cpu":
         fill_value = fill_value.to_device(a.context)
-    full = _filled(a.shape if shape is None else shape, fill_value, a.dtype if dtype is None else dtype)
+    full = _filled(a.shape if shape is None else shape, fill_value)
     order = memory_order(a, order)
     return in_order(full, "A" if order == "K" and full.ndim == a.ndim else order, a)
 
@@ -78,14 +79,19 @@ def _full_like(
 def _full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
 ) -> Any:
-    full = _filled(shape, fill_value, dtype)
+    full = _filled(shape, _fill(fill_value, dtype))
     return in_order(full, order, full)
 
 
-def _filled(shape: Any, fill_value: Any, dtype: Any) -> Any:
-    value = as_array(fill_value)
-    if dtype is not None and value.dtype != dtype:
-        value = astype(value, dtype=onp.dtype(dtype))
+def _fill(x: Any, dtype: Any) -> Any:
+    """What an array is filled with, in its dtype. Of numbers NumPy says itself which of them a dtype takes."""
+    if isinstance(x, onp.ndarray) or type(x) in ARRAY_TYPES or (isinstance(x, (list, tuple)) and holds_handle(x)):
+        return as_array(as_array(x), dtype)
+    x = plain(x)
+    return array_of(onp.full(onp.shape(x), x, dtype))
+
+
+def _filled(shape: Any, value: Any) -> Any:
     # a copy: the result is written to, one element at a time
     return copy_(broadcast_to(value, shape=(shape,) if onp.ndim(shape) == 0 else tuple(plain(shape))), order="C")
 
@@ -114,13 +120,13 @@ def made_here(a: ndarray) -> ndarray:
 
 
 def _converted(x: Any, dtype: Any, copy: bool | None, ndmin: int = 0) -> Any:
-    a = as_array(x)
-    if dtype is not None and a.dtype != dtype:
-        a = astype(a, dtype=onp.dtype(dtype))
-    elif (a is x or isinstance(x, onp.ndarray)) and (copy or is_scalar(read(a))):  # a scalar becomes a new array
-        a = copy_(a)
-    elif a is not x and isinstance(x, (list, tuple, int, float, complex)):
-        a = made_here(a)
+    if type(x) in ARRAY_TYPES or isinstance(x, onp.ndarray):
+        a = as_array(as_array(x), dtype)
+        if a.dtype == x.dtype and (copy or is_scalar(read(a))):  # a scalar becomes a new array
+            a = copy_(a)
+    else:
+        a = as_array(x, dtype)
+        a = made_here(a) if isinstance(x, (list, tuple, int, float, complex, onp.generic)) else a
     return a if a.ndim >= ndmin else reshape(a, shape=(1,) * (ndmin - a.ndim) + a.shape)
 
 
@@ -187,7 +193,7 @@ def _underlying(x: Any) -> Any:
     if type(x) in CONTAINERS:
         return replaced(x, _underlying)
     if type(x) not in ARRAY_TYPES:
-        return x
+        return plain(x) if type(x) in STAND_INS else x
     value = example(read(x))
     if type(value) is not onp.ndarray or value.ndim != x.ndim:  # on a device, or one example of a batch
         return onp.zeros(x.shape, x.dtype)[() if is_scalar(read(x)) else ...]

@@ -287,8 +287,9 @@ def _check_take(result: Any, out: Any) -> None:
 
 @defines(onp.take, out=Out(casts=True, check=_check_take))
 def _take_of(a: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
-    none = type(indices) in (list, tuple) and not onp.size(indices)  # a list of nothing has integers to NumPy here
-    return _take(a, onp.zeros(onp.shape(indices), onp.intp) if none else indices, *args, **kwargs)
+    if isinstance(indices, (list, tuple, int, float, complex, onp.generic)):  # of which NumPy makes integers here
+        indices = as_array(indices, onp.intp)
+    return _take(a, indices, *args, **kwargs)
 
 
 defines(onp.diagonal)(spelled(diagonal, "a | offset axis1 axis2"))
@@ -347,7 +348,7 @@ defines(onp.ndarray.compress)(lambda a, condition, axis=None: _compress(conditio
 def common(choices: Any) -> list:
     """Choices in one dtype, which Python's numbers among them do not decide."""
     arrays = [as_array(c) for c in choices]
-    dtype = onp.result_type(*[c if type(c) in NUMBERS else x.dtype for c, x in zip(choices, arrays)])
+    dtype = onp.result_type(*[plain(c) if c.__class__ in NUMBERS else x.dtype for c, x in zip(choices, arrays)])
     return [x if x.dtype == dtype else astype(x, dtype=dtype) for x in arrays]
 
 

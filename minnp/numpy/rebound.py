@@ -22,8 +22,9 @@ from ..core.api.namespace import wrapped
 from ..core.arrays import devices
 from ..core.arrays.array import ndarray
 from ..core.rows.dispatch import DEFINITIONS, defines
-from .arguments import as_array
-from .facts import NUMPY_2
+from ..core.rows.value import STAND_INS
+from .arguments import as_array, plain
+from .facts import NUMPY_2, WEAK
 
 _GLOBALS: dict[str, dict[str, Any]] = {}
 _FUNCTIONS: dict[FunctionType, FunctionType] = {}
@@ -108,7 +109,7 @@ def _globals_of(name: str) -> dict[str, Any]:
     names = _GLOBALS.get(name)
     if names is None:
         # known before it is filled: functions of a module name each other
-        names = _GLOBALS[name] = {"__builtins__": {**vars(builtins), "__import__": _import}}
+        names = _GLOBALS[name] = {"__builtins__": {**vars(builtins), "__import__": _import, "type": _Type}}
         for key, value in vars(sys.modules[name]).items():
             if key != "__builtins__":  # where a shell keeps its last result, `_`
                 names[key] = _ours(value)
@@ -118,6 +119,18 @@ def _globals_of(name: str) -> dict[str, Any]:
 def _import(*args: Any) -> Any:
     """What an import inside a function gives rebound code."""
     return _ours(builtins.__import__(*args))
+
+
+class _AsType(type):
+    def __call__(cls, *args: Any) -> Any:
+        return args[0].__class__ if len(args) == 1 and type(args[0]) in STAND_INS else type(*args)
+
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, type)
+
+
+class _Type(metaclass=_AsType):
+    """`type` as rebound code sees it: of what stands for a number under jit, type(x) is the number's."""
 
 
 class _Namespace:
@@ -149,7 +162,7 @@ class _ArrayConverter:
     def __init__(self, *args: Any) -> None:
         self.args = args
         self.arrays = tuple(map(as_array, args))
-        self.scalar_input = tuple(isinstance(a, (int, float, complex, onp.generic)) for a in args)
+        self.scalar_input = tuple(isinstance(a, (*WEAK, onp.generic)) for a in args)
 
     def __len__(self) -> int:
         return len(self.args)
@@ -158,13 +171,13 @@ class _ArrayConverter:
         return self.arrays[i]
 
     def as_arrays(self, subok: bool = True, pyscalars: str = "convert_if_no_array") -> tuple:
-        weak = [type(a) in (int, float, complex) for a in self.args]
+        weak = [a.__class__ in WEAK for a in self.args]
         if pyscalars == "convert" or (pyscalars == "convert_if_no_array" and all(weak)):
             return self.arrays
         return tuple(x if w else a for x, a, w in zip(self.args, self.arrays, weak))
 
     def result_type(self, extra_dtype: Any = None, ensure_inexact: bool = False) -> onp.dtype:
-        weak = (a if type(a) in (int, float, complex) else x.dtype for a, x in zip(self.args, self.arrays))
+        weak = (plain(a) if a.__class__ in WEAK else x.dtype for a, x in zip(self.args, self.arrays))
         dtypes = [*weak, *([] if extra_dtype is None else [extra_dtype])]
         dtype = onp.result_type(*dtypes)
         return onp.result_type(*dtypes, 1.0) if ensure_inexact and dtype.kind not in "fc" else dtype

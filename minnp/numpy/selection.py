@@ -10,9 +10,9 @@ import numpy as onp
 
 from ..core.arrays.array import ARRAY_TYPES, read
 from ..core.rows.dispatch import defines
-from ..core.rows.primitive import CONSTANT, TABLE, Meta, Primitive, primitive
+from ..core.rows.primitive import CONSTANT, Meta, Primitive, primitive
 from ..core.rows.value import Host
-from .arguments import as_array, plain, spelled
+from .arguments import as_array, operand, plain, spelled
 from .facts import same, sampled, spread
 from .indexing import add_along_axis, take, take_along_axis
 from .shaping import reshape
@@ -109,9 +109,8 @@ defines(onp.argwhere)(spelled(argwhere, "a |"))
 defines(onp.isin)(spelled(isin, "element test_elements | assume_unique invert kind"))
 
 
-def _answer(row: Primitive, signature: str) -> Callable:
+def _answer(spelling: Callable) -> Callable:
     """The definition of a row whose result is Python's bool where NumPy's would be."""
-    spelling = spelled(row, signature)
 
     def definition(*args: Any, **kwargs: Any) -> Any:
         y = spelling(*args, **kwargs)
@@ -120,28 +119,20 @@ def _answer(row: Primitive, signature: str) -> Callable:
     return definition
 
 
-def _close(definition: Callable, whole: bool) -> Callable:
-    """np.isclose and np.allclose: the row, or NumPy's formula where a tolerance is traced or on a device."""
+def _close(row: Primitive) -> Callable:
+    """The definition of np.isclose or np.allclose: tolerances are parameters, unless they are traced or on a device."""
 
-    def formula(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
-        x, y = as_array(a), as_array(b)
-        with onp.errstate(invalid="ignore"):
-            near = (abs(x - y) <= atol + rtol * abs(y)) & TABLE["isfinite"](y) | (x == y)
-        if equal_nan:
-            near = near | (TABLE["isnan"](x) & TABLE["isnan"](y))
-        return near.all() if whole else near
-
-    def close(*args: Any, **kwargs: Any) -> Any:
-        tolerances = (*args[2:4], kwargs.get("rtol"), kwargs.get("atol"))
-        other = any(type(t) in ARRAY_TYPES and type(read(t)) is not Host for t in tolerances)
-        return (formula if other else definition)(*args, **kwargs)
+    def close(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+        if any(type(t) in ARRAY_TYPES and type(read(t)) is not Host for t in (rtol, atol)):
+            return row(*map(operand, (a, b, rtol, atol)), equal_nan=equal_nan)
+        return row(operand(a), operand(b), rtol=rtol, atol=atol, equal_nan=equal_nan)
 
     return close
 
 
-defines(onp.isclose)(_close(spelled(isclose, "a b | rtol atol equal_nan"), False))
-defines(onp.allclose)(_close(_answer(allclose, "a b | rtol atol equal_nan"), True))
-defines(onp.array_equal)(_answer(array_equal, "a1 a2 | equal_nan"))
+defines(onp.isclose)(_close(isclose))
+defines(onp.allclose)(_answer(_close(allclose)))
+defines(onp.array_equal)(_answer(spelled(array_equal, "a1 a2 | equal_nan")))
 
 
 @defines(onp.searchsorted)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import ARRAY_TYPES, Array, ndarray, read
+from ..core.arrays.array import ARRAY_TYPES, Array, array_of, ndarray, read
 from ..core.cpu import kernels
 from ..core.rows.dispatch import defines, knows
 from ..core.rows.primitive import TABLE, Joint, Meta, per_input, primitive
@@ -419,9 +419,11 @@ def _joined(arrays: Any, dtype: Any, casting: str, weak: bool = NUMPY_2) -> list
     """The arrays to be joined, in the dtype asked for."""
     if not hasattr(arrays, "__getitem__"):  # a generator, say, which NumPy refuses
         raise TypeError('arrays to join must be passed as a "sequence" type such as list or tuple')
-    if dtype is None and weak and any(type(a) in WEAK for a in arrays):  # Python's numbers, which decide no dtype
-        dtype = onp.result_type(*[a if type(a) in WEAK else as_array(a).dtype for a in arrays])
-    arrays = [as_array(onp.asarray(a, dtype) if type(a) in WEAK else a) for a in arrays]
+    numbers = [a.__class__ in WEAK for a in arrays]  # of Python's, which decide no dtype
+    if dtype is None and weak and any(numbers):
+        dtype = onp.result_type(*[plain(a) if n else as_array(a).dtype for a, n in zip(arrays, numbers)])
+        arrays = [array_of(onp.asarray(plain(a)).astype(dtype)) if n else a for a, n in zip(arrays, numbers)]
+    arrays = list(map(as_array, arrays))
     if dtype is None:
         if casting == "same_kind":
             return arrays
@@ -443,4 +445,4 @@ def _concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None, casting: 
 
 @defines(onp.stack)
 def _stack(arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> Any:
-    return stack(*_joined(arrays, dtype, casting), axis=axis)
+    return stack(*_joined(arrays, dtype, casting, weak=False), axis=axis)

@@ -68,8 +68,8 @@ def _conversion(name: str, kind: type, convert: Callable) -> Callable:
     def call(self: ndarray) -> Any:
         a = self._host
         if a is None or state.busy:  # a view of what was written under a trace is read anew
-            a = onp.asarray(asked(self, kind))
-        return convert(a)
+            a = asked(self, kind)
+        return convert(a if isinstance(a, onp.generic) else onp.asarray(a))
 
     call.__name__ = name
     return call

@@ -46,12 +46,11 @@ def simple_power(a: Any, b: Any) -> Any:
     """The row of one operand that NumPy takes for a ** b, b a number, or None. It decides dtypes and values: the square
     of a boolean is an int8, its power an int64; the root of -inf is NaN, its power inf; in NumPy 1 the root of one
     number stays a float32, and a float32's square has other bits than its power."""
-    name = SIMPLE_POWERS.get(b) if type(b) in (int, float) and isinstance(a, ndarray) else None
-    if name is not None:
-        kind = a.dtype.kind
-        if kind in ("f", "c") or (kind == "b" and b == 2 and (LEGACY or type(b) is int)):
-            return TABLE[name]
-    return None
+    kind = a.dtype.kind if isinstance(a, ndarray) else ""
+    if kind == "b":
+        return TABLE["square"] if (b.__class__ is int and b == 2) or (LEGACY and type(b) is float and b == 2) else None
+    name = SIMPLE_POWERS.get(b) if kind in ("f", "c") and type(b) in (int, float) else None
+    return None if name is None else TABLE[name]
 
 
 def _power(a: Any, b: Any) -> Any:

@@ -24,7 +24,7 @@ from ..rows.dispatch import bind
 from ..rows.primitive import TABLE, Primitive
 from ..rows.pytree import CONTAINERS, LEAVES, named, replaced, tree_flatten
 from ..rows.state import capture, state
-from ..rows.value import Buffer, Host, Tracer, base_of, lower, owner
+from ..rows.value import STAND_INS, Buffer, Host, Tracer, base_of, lower, owner
 from . import guard
 from .hooks import translate_hooks, unread
 from .saved import expose
@@ -264,10 +264,12 @@ def array_of(value: Any) -> Array:
     return on_host(host_of(value))
 
 
-def host_of(x: Any) -> onp.ndarray:
+def host_of(x: Any, dtype: Any = None) -> onp.ndarray:
     """NumPy's array of an argument that holds nothing of ours; that it lies in memory which the program may write to
     unseen is noted, where x is NumPy's array itself or an object that shows one."""
-    a = onp.asarray(x)
+    if type(x) in CONTAINERS:  # NumPy would ask each stand-in for an array, and not refuse what the dtype has not
+        x = replaced(x, lambda e: e.fixed() if type(e) in STAND_INS else e)
+    a = onp.asarray(x, dtype)
     if type(x) is Host or shows_an_array(x):
         expose(a)
     return a
@@ -545,11 +547,13 @@ def _value_of(x: Any) -> Any:
 _primitive.call = _call
 
 
-def stack_nested(x: Any) -> Any:
+def stack_nested(x: Any, dtype: Any = None) -> Any:
     """A traced array from nested lists that hold traced values, as np.array would make it."""
     if isinstance(x, (list, tuple)):
-        return TABLE["stack"](*[array_of(v) if not isinstance(v, ndarray) else v for v in map(stack_nested, x)], axis=0)
-    return x if isinstance(x, ndarray) else array_of(x)
+        return TABLE["stack"](*[stack_nested(v, dtype) for v in x], axis=0)
+    if not isinstance(x, ndarray):
+        return array_of(host_of(x, dtype))
+    return x if dtype is None or x.dtype == dtype else TABLE["astype"](array_of(x), dtype=onp.dtype(dtype))
 
 
 def asked(a: Any, kind: Any) -> Any:

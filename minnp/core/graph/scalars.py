@@ -17,7 +17,7 @@ from typing import Any
 import numpy as onp
 
 from ..api.functions import STATIC
-from ..arrays.array import array_of, ndarray
+from ..arrays.array import ndarray, wrap
 from ..rows import state
 from ..rows.primitive import TABLE, Meta
 from ..rows.value import BINARY, COMPARISON, PYTHON, STAND_INS, UNARY, Host, Tracer, Value
@@ -141,7 +141,7 @@ def _operation(function: Any, name: str, reflected: bool) -> Any:
             return function(*values)
         if isinstance(other, (Value, Host, ndarray, onp.generic)) and not _plain(other):
             out = TABLE[name](a, b)
-            return out if isinstance(other, Value) else array_of(out)  # as the program's own code meets it
+            return out if isinstance(other, Value) else wrap(out)  # as the program's own code meets it
         if not _plain(other):
             return NotImplemented
         if name in ("power", "divmod", "matmul") and not (name == "power" and type(values[0]) is float):
