@@ -866,3 +866,28 @@ def test_random_programs(seed):
 def test_many_random_programs():
     assert not [found for found in map(name_fuzzer.differs, range(3000, 3100)) if found]
     assert not [found for found in map(name_fuzzer.differs_in_gradient, range(3100, 3150)) if found]
+
+
+def test_gradients_of_names_whose_array_is_written_after_the_loop():
+    def exchanged(x, y, n):
+        x, y = x * 1.0, y * 1.0
+        a, b = x, y
+        for _ in range(n):
+            a, b = b, a
+        a[0] = 0.5
+        return np.sum(x * 2) + np.sum(y * 3) + np.sum(a)
+
+    def anew(x, y, n):
+        x = x * y
+        for _ in range(n):
+            x = np.sin(x)
+        x += y
+        return np.sum(x * x)
+
+    x, y = np.arange(3.0), np.arange(3.0) + 2
+    for f in (exchanged, anew):
+        for n in (11, 12):
+            loss = lambda x, y, f=f, n=n: f(x, y, n)
+            for found in (jit(grad(loss, (0, 1)))(x, y), grad(jit(loss), (0, 1))(x, y)):
+                numpy.testing.assert_allclose(found, grad(loss, (0, 1))(x, y), rtol=1e-12)
+    assert all("written after the loop" in why for why in python_loops())

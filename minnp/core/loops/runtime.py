@@ -817,7 +817,14 @@ def _after(watching: CaptureTrace, why: str, site: Site, f: Any, names: dict) ->
 
 
 def _run_by_value(site: Site, f: Any, found: Compiled, given: dict, names: dict, values: dict) -> dict | None:
-    """The loop by another program, which has a derivative."""
+    """The loop by another program, which has a derivative: every name has an array of its own. That several show one
+    would be seen where one of them is written after the loop."""
+    moving = {name.removesuffix("@"): roots for name, roots in found.code.program.moving.items()}
+    for name, roots in moving.items():
+        others = {i.name for i in found.code.program.inputs}.union(*[r for n, r in moving.items() if n != name])
+        if (roots - {name}) & others and site.later & {name.partition(".")[0], *roots}:
+            _say(site, f, f"the derivative of {name}, which may show an array that is written after the loop")
+            return None
     if found.by_value is None:
         found.by_value = _compiled(site, f, given, names, found.outside.varied, True)
         found.by_value.by_values = True
