@@ -49,7 +49,7 @@ def k_means(np: Any, x: Any) -> Any:
         nearest = np.argmin(far, axis=1).reshape((-1, 1))
         rows = []
         for k in range(8):
-            mine = (nearest == k) * 1.0
+            mine = (nearest == k).astype(x.dtype)  # not float64, which only NumPy and minnp would take
             rows.append(np.sum(mine * x, axis=0) / np.sum(mine))
         centres = np.stack(rows)
     return centres
