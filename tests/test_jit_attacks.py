@@ -1401,3 +1401,12 @@ def test_a_copy_to_an_array_of_numpys_is_made_by_every_call():
         assert buffer.tolist() == [2 * k] * 3
     with pytest.raises(errors.TracedValueError, match="about to leave minnp"):
         grad(lambda x: (onp.copyto(buffer, x), np.sum(x))[1])(np.ones(3))
+
+
+def test_whether_arguments_share_memory_is_asked_at_each_call():
+    f = jit(lambda x, y: (np.shares_memory(x, y), np.may_share_memory(x, y), (x + y).sum()))
+    a, b = np.ones(4), np.ones(4)
+    for x, y, shared in ((a, b, False), (a, a, True), (b[1:], b[:-1], True), (b[1:], a[1:], False), (a, a, True)):
+        assert f(x, y) == (shared, shared, 2.0 * len(x))
+    inside = jit(lambda x: (np.shares_memory(x[1:], x), np.shares_memory(x, x + 1), x * 2))
+    assert all(inside(v)[:2] == (True, False) for v in (a, b))

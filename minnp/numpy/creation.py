@@ -216,9 +216,19 @@ def _of_memory(question: Callable) -> Callable:
         if roots[0] is roots[1] and roots[0] is not None and type(base := example(read(roots[0]))) is Buffer:
             memory = laid_out(base)
             a, b = (functools.reduce(_shown, steps_of(x), memory) for x in (a, b))
+        if roots[0] is not roots[1] and (trace := capture.get()) is not None and all(map(_is_argument, roots)):
+            trace.ends(f"np.{question.__name__} asks whether two arguments share memory, which no guard compares")
         return question(_underlying(a), _underlying(b), max_work)
 
     return ask
+
+
+def _is_argument(root: Any) -> bool:
+    """Whether an array is an argument of the function that is captured, beneath whatever else traces it."""
+    value = None if root is None else read(root)
+    while type(value) is Tracer and value.trace is not capture.get():
+        value = value.value
+    return type(value) is Tracer and value.node.op == "placeholder"
 
 
 def _shown(memory: onp.ndarray, step: tuple) -> onp.ndarray:
