@@ -299,7 +299,7 @@ def smoothed(x, a):
 def counted(x, bins):
     total, count = np.zeros(bins), np.zeros(bins, dtype=np.int64)
     for v in x:
-        at = int(v * bins)
+        at = int(v / 1.25 * bins)
         if at < bins:
             total[at] += v * v
             count[at] += 1
@@ -317,5 +317,7 @@ def test_of_a_loop_only_what_somebody_reads_is_computed(program, stores):
     loops = [n.target.program for n in compiled.lower(*given).graph.nodes if getattr(n.target, "name", "") == "loop"]
     forward = [p for p in loops if not p.name.endswith("adjoint")]
     assert forward and sum(type(s) is Store for p in forward for s in statements(p.body)) == stores
+    # places and branches are computed again, which is less than to keep them
+    assert not any(i.like and i.ndim == 1 and "tape" in i.name for p in loops for i in p.inputs)
     x[3] = np.nan if program is smoothed else 1.5
     numpy.testing.assert_allclose(compiled(*given), grad(program)(*given), rtol=1e-12)

@@ -49,7 +49,7 @@ from .ir import (
     walk,
 )
 from .operations import NotUnderstood
-from .simplified import adds, combined, propagated, without_dead
+from .simplified import adds, combined, propagated, replaced, without_dead
 
 F8 = Kind("f8")
 TAPE, AT = "<tape>", "<tape>.at"  # which no variable of a program is called
@@ -385,22 +385,26 @@ class _Adjoint(_Derivative):
                 loops.add(s.var)
         fixed = self.fixed = {n for n in {i.name for i in self.source.inputs} | loops if n not in count}
         self.again: dict[str, E] = {}
+        quick: dict[str, E] = {}  # those that only places and conditions compute again
         own = self.bound_in_loops()
         moved = True
         while moved:
             moved = False
             for name, e in found.items():
-                if name in self.again or count[name] > 1 or not (temporary(name) or name in own):
+                if name in self.again or name in quick or count[name] > 1 or not (temporary(name) or name in own):
                     continue
+                e = replaced(e, quick, True)
                 plain = all(
                     (x.op != "var" or x.args[0] in fixed or x.args[0] in self.again)
                     and (x.op != "load" or x.args[0] not in written)
                     and (x.op != "dim" or x.args[0] not in made)
-                    and x.op not in EXPENSIVE
+                    and x.op not in EXPENSIVE - QUICK
                     for x in walk(e)
                 )
-                if plain:
-                    self.again[name] = e
+                ops = [x.op for x in walk(e)] if plain else []
+                dear = not QUICK.isdisjoint(ops)
+                if plain and (not dear or len(ops) <= MOST):
+                    (quick if dear and inexact(self.out.kinds[name]) else self.again)[name] = e
                     moved = True
         self.count = count
         outputs = {name for o in self.source.outputs for name in (o[0], *o[2:])}
@@ -867,6 +871,8 @@ class _Adjoint(_Derivative):
 LOW, HIGH = -(2**62), 2**62
 EXPENSIVE = {"exp", "log", "sin", "cos", "tan", "tanh", "pow", "sinh", "cosh", "log1p", "expm1", "arctan2", "hypot"}
 EXPENSIVE |= {"sqrt", "div", "arcsin", "arccos", "arctan", "cbrt", "log2", "log10", "exp2", "atan2"}
+QUICK = {"sqrt", "div"}  # in a place or a condition, which one by one would go to the tape
+MOST = 50  # operations of these
 
 
 def nested(body: list, depth: int = 0) -> Iterator[tuple[list, int]]:
