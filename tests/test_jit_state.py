@@ -663,3 +663,21 @@ def test_what_a_function_changes_outside_it_changes_at_every_call(change: Callab
         onp.testing.assert_array_equal(f(X + k), (X + k) * 2)
         assert kinds(compiled) == kinds(eager)
         eager.ready = compiled.ready = k % 2 == 1
+
+
+def test_traced_numbers_are_no_arrays() -> None:
+    """Where NumPy has a scalar; what goes through nested arrays stops at its elements."""
+
+    def total(x: Any) -> Any:
+        return sum(map(total, x)) if isinstance(x, np.ndarray) else x * x
+
+    def asks(x: Any) -> Any:
+        for v in (x[0, 0], x.sum(), x.max() * 2):
+            assert not isinstance(v, np.ndarray) and not isinstance(v, onp.ndarray)
+            assert isinstance(v, float) and isinstance(v, np.float64) and isinstance(v, np.generic) and np.isscalar(v)
+        assert all(isinstance(v, np.ndarray) for v in (x, x[0], x.sum(axis=0), np.asarray(x.sum()), x[0, 0, ...]))
+        return total(x)
+
+    assert asks(X) == jit(asks)(X) == 55.0
+    onp.testing.assert_array_equal(grad(asks)(X), 2 * X)
+    onp.testing.assert_array_equal(jit(grad(asks))(X), 2 * X)

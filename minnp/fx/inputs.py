@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from minnp import errors
-from minnp.core.arrays.array import ndarray
+from minnp.core.arrays.array import Array
 from minnp.core.graph.effects import guard
 from minnp.core.graph.proxy import Proxy, unpack_count
 from minnp.core.rows.value import Host
@@ -154,7 +154,7 @@ class Inputs:
             default = () if p is None or p.default is p.empty else (p.default,)
             node = tracer.graph.placeholder(name, *default)
             proxy = tracer.proxy(node)
-            kind = "object" if default and not isinstance(default[0], (ndarray, Host, float, complex)) else "array"
+            kind = "object" if default and not isinstance(default[0], (Array, Host, float, complex)) else "array"
             self.made.append(proxy)
         node.meta["kind"] = vars(proxy)["kind"] = kind
         return proxy

@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from minnp.core.arrays.array import ndarray
+from minnp.core.arrays.array import ARRAYS, Array
 from minnp.core.graph.effects import assign
 from minnp.core.graph.graph import Graph
 from minnp.core.graph.node import map_nodes
@@ -135,7 +135,7 @@ class Tracer(SymbolicTrace):
 
     def _name(self, values: dict, prefix: str) -> None:
         for name, value in values.items():
-            if isinstance(value, (ndarray, Host)):
+            if isinstance(value, (Array, Host)):
                 self.names.setdefault(id(value), (value, prefix + name))
 
     @contextlib.contextmanager
@@ -270,7 +270,7 @@ def _traced(x: Any) -> bool:
         return any(map(_traced, x))
     if isinstance(x, dict):
         return any(map(_traced, x.values()))
-    return isinstance(x, (Proxy, ndarray))
+    return isinstance(x, (Proxy, ARRAYS))
 
 
 def wrap(function: Callable | str) -> Any:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import minnp
-from minnp.core.arrays.array import ndarray
+from minnp.core.arrays.array import Array
 from minnp.core.graph.codegen import Code
 from minnp.core.graph.effects import pick
 from minnp.core.graph.graph import Graph
@@ -89,7 +89,7 @@ def record(tracer: Any, name: str, f: Callable, options: dict, args: tuple, kwar
     default = {"argnum": 0, "argnums": None, "has_aux": False, "in_axes": 0, "out_axes": 0, "mode": "reverse"}
     options = {k: v for k, v in options.items() if default[k] != v}
     leaves, rebuild = tree_flatten((tuple(args[0] if direct else args), kwargs))
-    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (Proxy, ndarray, Host, float, complex))]
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, (Proxy, Array, Host, float, complex))]
     outer, inner = tracer.graph, Graph()
     tracer.graph = inner
     tracer.reaching.append({} if name in ("grad", "value_and_grad") else None)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import ndarray
+from ..core.arrays.array import ARRAYS, ndarray
 from ..core.arrays.devices import beside
 from ..core.rows.dispatch import knows
 from ..numpy.arguments import as_array, number
@@ -171,7 +171,7 @@ def _scaled(data: Any, temperature: float | None, dtype: Any) -> ndarray:
     x = as_array(data)
     if dtype is not None:
         x = astype(x, dtype=onp.dtype(dtype))
-    plain_one = not isinstance(temperature, ndarray) and temperature in (None, 1.0)
+    plain_one = not isinstance(temperature, ARRAYS) and temperature in (None, 1.0)
     return x if plain_one else x / temperature
 
 

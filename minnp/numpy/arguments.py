@@ -7,7 +7,17 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import ARRAY_TYPES, array_of, concretize, host_of, ndarray, numpys_own, read, stack_nested
+from ..core.arrays.array import (
+    ARRAY_TYPES,
+    ARRAYS,
+    array_of,
+    concretize,
+    host_of,
+    ndarray,
+    numpys_own,
+    read,
+    stack_nested,
+)
 from ..core.rows.primitive import TABLE, Primitive
 from ..core.rows.pytree import CONTAINERS, inside
 from ..core.rows.state import capture
@@ -34,7 +44,7 @@ def as_array(x: Any, dtype: Any = None) -> ndarray:
 
 def operand(x: Any) -> Any:
     """An operand of an elementwise row: Python numbers stay what they are, so that they do not decide the dtype."""
-    return x if isinstance(x, (ndarray, int, float, complex)) else as_array(x)
+    return x if isinstance(x, (ARRAYS, int, float, complex)) else as_array(x)
 
 
 def on_host(*arrays: ndarray) -> bool:

@@ -11,7 +11,7 @@ import numpy as onp
 from ..core.api.fallback import fallback
 from ..core.api.functions import check_call, entry
 from ..core.api.public import UFUNC_DEFINITIONS
-from ..core.arrays.array import ARRAY_TYPES, ndarray, read, root_of, unwrap, wrap
+from ..core.arrays.array import ARRAY_TYPES, ARRAYS, read, root_of, unwrap, wrap
 from ..core.arrays.devices import together
 from ..core.arrays.writing import indexed, write
 from ..core.rows.dispatch import DEFINITIONS, Out, defines
@@ -73,7 +73,7 @@ def laid(out: Any, order: str, operands: list) -> Any:
         return out
     if isinstance(out, tuple):
         return tuple([laid(o, order, operands) for o in out])
-    arrays = [a for a in operands if isinstance(a, ndarray) and a.ndim]
+    arrays = [a for a in operands if isinstance(a, ARRAYS) and a.ndim]
     if order in ("A", "a"):
         order = "F" if arrays and all(a.flags.f_contiguous and not a.flags.c_contiguous for a in arrays) else "C"
     out = as_array(out)
@@ -83,7 +83,7 @@ def laid(out: Any, order: str, operands: list) -> Any:
 
 def _kind(a: Any) -> Any:
     """What of an operand decides which loop computes: its dtype, or the class of a number of Python's."""
-    return a.dtype if isinstance(a, ndarray) else a.__class__ if a.__class__ in WEAK else onp.asarray(a).dtype
+    return a.dtype if isinstance(a, ARRAYS) else a.__class__ if a.__class__ in WEAK else onp.asarray(a).dtype
 
 
 def cast(kernel: onp.ufunc, operands: list, loop: tuple, casting: str) -> list:
@@ -262,7 +262,7 @@ def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:
     if call.__name__ in ("add", "subtract"):
         target, kernel = onp.empty(a.shape, bool)[alike].shape, getattr(onp, call.__name__)
         b = as_array(b) if isinstance(b, (list, tuple, onp.ndarray)) else b
-        kernel.at(onp.zeros(1, a.dtype), [], b if not isinstance(b, ndarray) else onp.zeros(0, b.dtype))  # or NumPy's
+        kernel.at(onp.zeros(1, a.dtype), [], b if not isinstance(b, ARRAYS) else onp.zeros(0, b.dtype))  # or NumPy's
         b = TABLE["broadcast_to"](as_array(b), shape=target)  # exception
         common = onp.result_type(a.dtype, b.dtype)
         if a.dtype.kind in "fc" or common.kind not in "fc":  # else each sum becomes an integer again

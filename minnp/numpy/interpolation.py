@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import ndarray
+from ..core.arrays.array import ARRAYS
 from ..core.rows.dispatch import defines
 from ..core.rows.primitive import CONSTANT, primitive
 from .arguments import as_array, plain
@@ -81,10 +81,10 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
         xp, fp = take(xp, order), take(fp, order)
         xp = concatenate(xp[-1:] - period, xp, xp[:1] + period)
         fp = concatenate(fp[-1:], fp, fp[:1])
-    ends = [None if isinstance(end, ndarray) else end for end in (left, right)]
+    ends = [None if isinstance(end, ARRAYS) else end for end in (left, right)]
     out = interp(x, xp, fp, left=ends[0], right=ends[1])
     for outside, end in ((x < xp[0], left), (x > xp[-1], right)):
-        out = where(outside, end, out) if isinstance(end, ndarray) else out
+        out = where(outside, end, out) if isinstance(end, ARRAYS) else out
     return out
 
 

@@ -18,7 +18,7 @@ from ..core.api.functions import entry, invoke
 from ..core.api.namespace import lazy as _lazy
 from ..core.api.public import function as _function
 from ..core.arrays import devices
-from ..core.arrays.array import ARRAY_TYPES, ndarray, read, wrap
+from ..core.arrays.array import ARRAY_TYPES, ARRAYS, read, wrap
 from ..core.arrays.writing import write
 from ..core.rows.dispatch import DEFINITIONS, knows
 from ..core.rows.state import capture, watched
@@ -52,13 +52,13 @@ def _definitions(draw: Callable) -> dict[str, Callable]:
         return low + (high - low) * draw("uniform", 0.0, 1.0, _shape(size, low, high))
 
     def choice(a: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(a, ndarray) or a.ndim == 0:
+        if not isinstance(a, ARRAYS) or a.ndim == 0:
             return draw("choice", a if isinstance(a, (list, tuple)) else int(a), size, *args, **kwargs)
         axis = kwargs.pop("axis", 0)
         return a.take(draw("choice", a.shape[axis], size, *args, **kwargs), axis)
 
     def permutation(x: Any, axis: int = 0) -> Any:
-        if not isinstance(x, ndarray) or x.ndim == 0:
+        if not isinstance(x, ARRAYS) or x.ndim == 0:
             return draw("permutation", x if isinstance(x, (list, tuple)) else int(x))
         return x.take(draw("permutation", x.shape[axis]), axis)
 
@@ -234,7 +234,7 @@ def default_rng(seed: Any = None) -> Generator:
 
 def seed(seed: Any = None) -> None:
     """numpy.random.seed; random arrays made on a device start anew too."""
-    seed = seed.asnumpy() if isinstance(seed, ndarray) else seed
+    seed = seed.asnumpy() if isinstance(seed, ARRAYS) else seed
     _drawn("seed", _seed_all, (seed,), {})
 
 

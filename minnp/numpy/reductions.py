@@ -10,7 +10,7 @@ import numpy as onp
 
 from ..core.api.fallback import fallback
 from ..core.api.functions import entry
-from ..core.arrays.array import ARRAY_TYPES, ndarray, read, unwrap, wrap
+from ..core.arrays.array import ARRAY_TYPES, ARRAYS, read, unwrap, wrap
 from ..core.cpu import kernels
 from ..core.cpu.memory import empty
 from ..core.cpu.products import single_thread
@@ -256,7 +256,7 @@ def _start(initial: Any, dtype: onp.dtype) -> Any:
     """`initial=` as NumPy takes it: assigned to an element of the result. None where there is none."""
     if initial is NOT_GIVEN or initial is None:
         return None
-    if isinstance(initial, ndarray):
+    if isinstance(initial, ARRAYS):
         return astype(initial, dtype=dtype)
     start = onp.empty((), dtype)
     start[()] = plain(initial)

@@ -17,7 +17,7 @@ from ..core.api.functions import entry
 from ..core.api.install import wider
 from ..core.api.namespace import wrapped
 from ..core.arrays import devices
-from ..core.arrays.array import ARRAY_TYPES, ndarray
+from ..core.arrays.array import ARRAY_TYPES, ARRAYS
 from ..errors import BackendMissingError
 from .facts import NUMPY_2
 
@@ -136,7 +136,7 @@ def take_along_axis(arr, indices, axis=-1):
 @lacking(STANDARD)
 def astype(x, dtype, /, *, copy=True, device=None):
     """x as `dtype`: a copy, unless copy=False and x has that dtype already."""
-    if not isinstance(x, ndarray):
+    if not isinstance(x, ARRAYS):
         raise TypeError(f"Input should be a NumPy array. It is a {type(x)} instead.")
     if device not in (None, "cpu", x.device):
         return x.to_device(device).astype(dtype, copy=copy)
@@ -268,7 +268,7 @@ def asarray(a, dtype=None, order=None, *, device=None, copy=None, like=None):
     if copy:
         return ours("array")(a, dtype, copy=True, order=order or "K", **options)
     if copy is False:
-        if not isinstance(a, (ndarray, onp.generic)) and not hasattr(a, "__array__") and not hasattr(a, "__dlpack__"):
+        if not isinstance(a, (ARRAYS, onp.generic)) and not hasattr(a, "__array__") and not hasattr(a, "__dlpack__"):
             raise ValueError("Unable to avoid copy while creating an array as requested.")
         if dtype is not None and onp.dtype(dtype) != a.dtype:
             raise ValueError("Unable to avoid copy while creating an array as requested.")

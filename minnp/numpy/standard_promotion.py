@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as onp
 
-from ..core.arrays.array import ndarray
+from ..core.arrays.array import Array
 from .facts import WEAK
 from .standard import STANDARD, also, ours
 from .standard_modules import FFT
@@ -64,7 +64,7 @@ def sign(x, /, out=None, **options):
 def where(condition, x=onp._NoValue, y=onp._NoValue, /):
     choices = [c for c in (x, y) if c is not onp._NoValue]
     if len(choices) == 2 and any(type(c) in (bool, *WEAK) for c in choices):
-        dtype = onp.result_type(*(c.dtype if isinstance(c, (ndarray, onp.ndarray)) else c for c in choices))
+        dtype = onp.result_type(*(c.dtype if isinstance(c, (Array, onp.ndarray)) else c for c in choices))
         choices = [ours("asarray")(c, dtype=dtype) for c in choices]
     return ours("where")(condition, *choices)
 

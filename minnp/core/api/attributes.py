@@ -15,6 +15,7 @@ from ... import errors
 from ..arrays import devices, flags, writing
 from ..arrays.array import (
     ARRAY_TYPES,
+    ARRAYS,
     OBJECT,
     TAKEN,
     Array,
@@ -384,8 +385,8 @@ def _set_flat(self: ndarray, value: Any) -> None:
         functions.release(a)
         a.flat = v
         return
-    onp.zeros(1, self.dtype).flat = v if not isinstance(value, ndarray) else onp.zeros(1, v.dtype)  # or its exception
-    v = onp.ravel(v) if not isinstance(value, ndarray) else value.reshape(-1)
+    onp.zeros(1, self.dtype).flat = v if not isinstance(value, ARRAYS) else onp.zeros(1, v.dtype)  # or its exception
+    v = onp.ravel(v) if not isinstance(value, ARRAYS) else value.reshape(-1)
     if not (self.size and self.ndim and len(v)):
         return write(self, ..., v[0]) if self.size and len(v) else None
     if not _write_overlapping(self, None, value):

@@ -24,7 +24,7 @@ import numpy as onp
 from ... import errors
 from ..arrays import array as _array
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, array_of, ndarray, read, taken, unwrap, wrap
+from ..arrays.array import ARRAY_TYPES, Array, array_of, ndarray, read, taken, unwrap, wrap
 from ..arrays.hooks import for_us, unread
 from ..arrays.saved import FIXED, expose, note
 from ..arrays.writing import release, shared_root, warn_of_sharing, write
@@ -580,7 +580,7 @@ def offered(function: Any, host: Any, args: tuple, kwargs: dict) -> Any:
                     return out
         return NotImplemented
     members = [e for a in (*args, *kwargs.values()) if isinstance(a, (list, tuple)) for e in a]
-    asked = [x for x in (*args, *kwargs.values(), *members) if not isinstance(x, (ndarray, onp.ndarray))]
+    asked = [x for x in (*args, *kwargs.values(), *members) if not isinstance(x, (Array, onp.ndarray))]
     asked = [x for x in asked if getattr(type(x), "__array_function__", None) is not None]
     for x in asked if function is not None else ():
         out = x.__array_function__(function, tuple({type(x) for x in asked}), args, kwargs)

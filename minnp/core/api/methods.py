@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, Array, VirtualArray, asked, concretize, ndarray, read, unwrap, wrap
+from ..arrays.array import ARRAY_TYPES, ARRAYS, Array, VirtualArray, asked, concretize, ndarray, read, unwrap, wrap
 from ..arrays.writing import write
 from ..rows.dispatch import DEFINITIONS, defines
 from ..rows.primitive import TABLE
@@ -185,7 +185,7 @@ def _put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:
     if places.dtype.kind != "b" and (places.size or hasattr(ind, "dtype")):  # NumPy's exception, but for []
         places = places.astype(onp.intp, casting="safe")
     positions = onp.arange(a.size).take(places.astype(onp.intp), mode=mode).reshape(-1)
-    v = DEFINITIONS[onp.ravel](v) if isinstance(v, ndarray) else onp.ravel(v)
+    v = DEFINITIONS[onp.ravel](v) if isinstance(v, ARRAYS) else onp.ravel(v)
     if positions.size and v.size:  # values are repeated, and those left over are not used
         v = v[onp.arange(positions.size) % v.size]
         write(a, *((onp.unravel_index(positions, a.shape), v) if a.ndim else (..., v[-1])))
@@ -199,7 +199,7 @@ def stacked(v: Any) -> Any:
 
 def plain_like(v: Any) -> Any:
     """What a number, a list or an array is cast like: itself, or zeros of its dtype."""
-    return onp.zeros((1,) * min(v.ndim, 1) if v.size else 0, v.dtype) if isinstance(v, ndarray) else v
+    return onp.zeros((1,) * min(v.ndim, 1) if v.size else 0, v.dtype) if isinstance(v, ARRAYS) else v
 
 
 @defines(onp.ndarray.item, takes=("number", "getitem"))
@@ -244,11 +244,11 @@ def _copyto(dst: Any, src: Any, casting: str = "same_kind", where: Any = True) -
         _leaves("the function copies to an array of NumPy's")
         return onp.copyto(dst, _numbers(src), casting, where=_numbers(where))
     src = stacked(src)
-    like = onp.zeros((1,) * min(src.ndim, 1), src.dtype) if isinstance(src, ndarray) else src
+    like = onp.zeros((1,) * min(src.ndim, 1), src.dtype) if isinstance(src, ARRAYS) else src
     onp.copyto(onp.zeros(onp.shape(like), dst.dtype), like, casting)  # NumPy's exception, if the dtypes do not fit
     if where is not True:
         if getattr(src, "dtype", None) != dst.dtype and dst.dtype.char != "O":  # what `dst` has passes no other dtype
-            host = not isinstance(src, ndarray)
+            host = not isinstance(src, ARRAYS)
             src = (onp.asarray(src) if host else src).astype(dst.dtype)
         src = DEFINITIONS[onp.where](where, src, dst)
     write(dst, ..., src)
@@ -267,7 +267,7 @@ def _masked_at_once(a: Any, mask: Any, values: Any, which: Callable) -> bool:
     elif type(read(mask)) is not Buffer:
         return False
     else:
-        flat = DEFINITIONS[onp.ravel](values) if isinstance(values, ndarray) else onp.ravel(values)
+        flat = DEFINITIONS[onp.ravel](values) if isinstance(values, ARRAYS) else onp.ravel(values)
         chosen = DEFINITIONS[onp.take](flat, which(mask), mode="wrap")
         write(a, ..., DEFINITIONS[onp.where](mask, chosen.reshape(a.shape), a))
     return True
@@ -279,7 +279,7 @@ def _write_masked(function: Callable, a: Any, mask: Any, values: Any, which: Cal
     values = stacked(values)
     like = plain_like(values)
     function(onp.zeros(1, a.dtype), onp.zeros(1, bool), like)  # or NumPy's exception
-    values = values if isinstance(values, ndarray) else onp.asarray(values)
+    values = values if isinstance(values, ARRAYS) else onp.asarray(values)
     if _masked_at_once(a, mask, values, which):
         return
     mask = onp.asarray(trace.plain(mask), bool)
@@ -287,7 +287,7 @@ def _write_masked(function: Callable, a: Any, mask: Any, values: Any, which: Cal
         raise ValueError(f"{function.__name__}: mask and data must be the same size")
     mask = mask.reshape(a.shape)
     function(onp.zeros(1, a.dtype), mask.any(keepdims=True).reshape(1), like)
-    values = DEFINITIONS[onp.ravel](values) if isinstance(values, ndarray) else onp.ravel(values)
+    values = DEFINITIONS[onp.ravel](values) if isinstance(values, ARRAYS) else onp.ravel(values)
     if len(values):
         write(a, mask, values[which(mask)[mask.reshape(-1)] % len(values)])
 
@@ -309,7 +309,7 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     onp.fill_diagonal(where, True, wrap)
     onp.fill_diagonal(onp.zeros((1, 1), a.dtype), plain_like(val))  # or NumPy's exception
     n = int(where.sum())
-    val = DEFINITIONS[onp.ravel](val) if isinstance(val, ndarray) else onp.ravel(val)
+    val = DEFINITIONS[onp.ravel](val) if isinstance(val, ARRAYS) else onp.ravel(val)
     write(a, where, val[onp.arange(n) % len(val)])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, Array, array_of, ndarray, read, root_of, steps_of, unwrap, wrap
+from ..arrays.array import ARRAY_TYPES, ARRAYS, Array, array_of, ndarray, read, root_of, steps_of, unwrap, wrap
 from ..arrays.hooks import knows_us, unread
 from ..arrays.writing import indexed, release, shared_root, warn_of_sharing, write
 from ..cpu import FUNCTIONS as LARGE_FUNCTIONS
@@ -46,7 +46,7 @@ def simple_power(a: Any, b: Any) -> Any:
     """The row of one operand that NumPy takes for a ** b, b a number, or None. It decides dtypes and values: the square
     of a boolean is an int8, its power an int64; the root of -inf is NaN, its power inf; in NumPy 1 the root of one
     number stays a float32, and a float32's square has other bits than its power."""
-    kind = a.dtype.kind if isinstance(a, ndarray) else ""
+    kind = a.dtype.kind if isinstance(a, ARRAYS) else ""
     if kind == "b":
         return TABLE["square"] if (b.__class__ is int and b == 2) or (LEGACY and type(b) is float and b == 2) else None
     name = SIMPLE_POWERS.get(b) if kind in ("f", "c") and type(b) in (int, float) else None
@@ -55,7 +55,7 @@ def simple_power(a: Any, b: Any) -> Any:
 
 def _power(a: Any, b: Any) -> Any:
     a, b = operand(a), operand(b)
-    value = read(a) if isinstance(a, ndarray) else None
+    value = read(a) if isinstance(a, ARRAYS) else None
     if type(value) is Tracer and not watched():  # a capture keeps what the user wrote
         if type(b) is int and b == 3 and a.size >= CUBES and a.dtype.kind == "f":
             return TABLE["square"](a) * a
@@ -67,7 +67,7 @@ def _power(a: Any, b: Any) -> Any:
 
 
 def _multiply(a: Any, b: Any) -> Any:
-    if a is b and isinstance(a, ndarray) and a.dtype.kind == "f" and type(read(a)) is Tracer and not watched():
+    if a is b and isinstance(a, ARRAYS) and a.dtype.kind == "f" and type(read(a)) is Tracer and not watched():
         return TABLE["square"](a)  # whose cotangent is one product, not two and a sum
     return TABLE["multiply"](operand(a), operand(b))
 
@@ -143,7 +143,7 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
     if row is not None:
         result = row(self)
     else:
-        other = other if isinstance(other, ndarray) else operand(other) if isinstance(b, (list, tuple)) else b
+        other = other if isinstance(other, ARRAYS) else operand(other) if isinstance(b, (list, tuple)) else b
         try:
             result = TABLE[name](self, other)
         except ValueError:
@@ -151,7 +151,7 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
             raise
         if name == "matmul" and (not self.ndim or other.ndim < 2):
             kernel(onp.zeros(self.shape, self.dtype), onp.zeros(other.shape, other.dtype))  # NumPy's exception
-    functions.write_out(name, self, result if isinstance(result, ndarray) else array_of(result), fresh=True)
+    functions.write_out(name, self, result if isinstance(result, ARRAYS) else array_of(result), fresh=True)
     if shared is not None:
         warn_of_sharing(shared)
     return self

@@ -34,8 +34,10 @@ new = object.__new__
 
 class _ArrayType(type):
     def __instancecheck__(cls, x: Any) -> bool:
-        # Libraries hand out real NumPy arrays: to a drop-in they are arrays too.
-        return type.__instancecheck__(cls, x) or (cls is ndarray and isinstance(x, (Host, VirtualArray)))
+        # Libraries hand out real NumPy arrays: to a drop-in they are arrays too. What NumPy has a scalar for is none.
+        return type.__instancecheck__(cls, x) or (
+            cls is ndarray and isinstance(x, (Host, VirtualArray)) and not isinstance(x, onp.generic)
+        )
 
     def __subclasscheck__(cls, c: Any) -> bool:
         return type.__subclasscheck__(cls, c) or (cls is ndarray and issubclass(c, (Host, VirtualArray)))
@@ -191,6 +193,7 @@ class VirtualArray(Array, _Exporter):
 
 ndarray.__module__ = VirtualArray.__module__ = "minnp.numpy"
 ARRAY_TYPES = frozenset({ndarray, VirtualArray})
+ARRAYS = (Array, Host)  # of ours or NumPy's; of ndarray, no traced number is an instance
 LEAVES.update(ARRAY_TYPES)
 
 
@@ -551,7 +554,7 @@ def stack_nested(x: Any, dtype: Any = None) -> Any:
     """A traced array from nested lists that hold traced values, as np.array would make it."""
     if isinstance(x, (list, tuple)):
         return TABLE["stack"](*[stack_nested(v, dtype) for v in x], axis=0)
-    if not isinstance(x, ndarray):
+    if not isinstance(x, ARRAYS):
         return array_of(host_of(x, dtype))
     return x if dtype is None or x.dtype == dtype else TABLE["astype"](array_of(x), dtype=onp.dtype(dtype))
 

@@ -329,7 +329,7 @@ def to_device(self: ndarray, device: Any, /, *, stream: Any = None) -> ndarray:
     """
     if stream is not None:
         raise ValueError("The stream argument in to_device() is not supported")
-    if isinstance(device, (list, ndarray, Host)):
+    if isinstance(device, (list, Array, Host)):
         raise TypeError(f"to_device() takes a device's name or a Context, not {type(device).__name__}")
     to = target(device)
     return self if to == _whereabouts(read(self)) else TO_DEVICE(to.admitted(self), context=to)

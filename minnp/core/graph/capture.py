@@ -19,7 +19,7 @@ from ... import errors
 from ..api.fallback import fill
 from ..api.functions import PUBLIC
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, VirtualArray, array_of, as_host_arrays, ndarray, read
+from ..arrays.array import ARRAY_TYPES, Array, VirtualArray, array_of, as_host_arrays, read
 from ..arrays.saved import kept_params, same_bytes, unseen
 from ..arrays.writing import WRITE_VIEW
 from ..rows import budget
@@ -590,7 +590,7 @@ def _key(k: Any) -> Any:
 
 def copied(x: Any) -> Any:
     """An argument's value that may be written while it is captured: arrays copied, those of a device where they are."""
-    if not isinstance(x, (ndarray, Host)):
+    if not isinstance(x, (Array, Host)):
         return x
     value = concrete(read(x)) if type(x) in ARRAY_TYPES else x
     return value if type(value) is Buffer else onp.array(value)

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..arrays.array import ARRAY_TYPES, ndarray, read
+from ..arrays.array import ARRAY_TYPES, ARRAYS, read
 from ..arrays.saved import same_bytes
 from ..rows import state
 from ..rows.references import references
@@ -40,7 +40,6 @@ from ..rows.value import Buffer, Host
 from .effects import Diverged
 from .graph import Graph
 
-ARRAYS = (ndarray, Host)
 NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic, onp.dtype, enum.Enum)
 STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 UNBOUND = (LookupError, ValueError, TypeError)  # what a binding raises that holds nothing any more

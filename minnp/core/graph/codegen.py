@@ -14,7 +14,7 @@ from typing import Any
 import numpy as onp
 
 from ..api.functions import ENTRIES
-from ..arrays.array import ndarray
+from ..arrays.array import Array
 from ..arrays.devices import Context
 from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.value import BINARY, COMPARISON, PYTHON, SYMBOLS, Host
@@ -120,7 +120,7 @@ class Code:
             return f"np.dtype({x.str!r})" if x.names is None and x.kind != "V" else f"np.dtype({x.descr!r})"
         if isinstance(x, onp.generic):
             return f"np.{x.dtype.name}({self.show(x.item())})" if x.dtype.kind in "biufc" else self.free("value", x)
-        if isinstance(x, (Host, ndarray)):
+        if isinstance(x, (Host, Array)):
             a = onp.asarray(x)
             return self.constant(a) if _inline(a) else self.free("array", x)
         if isinstance(x, float):
@@ -269,7 +269,7 @@ class Code:
             return [f"return {self.show(args[0])}"]
         if node.op == "get_attr":
             constant = node.meta.get("constant")
-            if not self.attributes and isinstance(constant, (Host, ndarray)) and _inline(constant):
+            if not self.attributes and isinstance(constant, (Host, Array)) and _inline(constant):
                 return [f"{node.name} = {self.show(constant)}"]
             return [f"{node.name} = {self.attribute(target)}"]
         if node.op == "call_method":

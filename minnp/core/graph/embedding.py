@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ... import backends, errors
-from ..arrays.array import ARRAY_TYPES, array_of, ndarray, numpys_own, read
+from ..arrays.array import ARRAY_TYPES, ARRAYS, array_of, ndarray, numpys_own, read
 from ..rows.primitive import Joint, Meta, Primitive
 from ..rows.value import Buffer, Host, Tracer, concrete
 from ..transforms.jvp import JvpTrace
@@ -141,10 +141,10 @@ class Function:
 
     def _state(self, name: str, x: Any, shape: Shape) -> ndarray:
         """An auxiliary state as an array that is written to."""
-        if not isinstance(x, ndarray) or x.shape != shape:
+        if not isinstance(x, ARRAYS) or x.shape != shape:
             raise errors.SymbolError(
                 f"{self.name}: the auxiliary state {name!r} is an array {shape} of minnp.numpy, which training writes "
-                f"to; got {f'one of shape {x.shape}' if isinstance(x, ndarray) else repr(x)[:60]}"
+                f"to; got {f'one of shape {x.shape}' if isinstance(x, ARRAYS) else repr(x)[:60]}"
             )
         return x
 
@@ -214,7 +214,7 @@ class Function:
         expected = self._program.arguments
         unknown = [n for n in given if n not in expected]
         missing = [n for n in expected if n not in given and n not in self._defaults()] if complete else []
-        if complete and all(n in given for n in expected) and all(isinstance(given[n], ndarray) for n in unknown):
+        if complete and all(n in given for n in expected) and all(isinstance(given[n], ARRAYS) for n in unknown):
             return  # no name of the symbol can have been meant by these
         if unknown or missing:
             parts = [f"has no argument {', '.join(map(repr, unknown))}"] if unknown else []

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as onp
 
 from ..api.functions import STATIC
-from ..arrays.array import ndarray, wrap
+from ..arrays.array import Array, wrap
 from ..rows import state
 from ..rows.primitive import TABLE, Meta
 from ..rows.value import BINARY, COMPARISON, PYTHON, STAND_INS, UNARY, Host, Tracer, Value
@@ -139,7 +139,7 @@ def _operation(function: Any, name: str, reflected: bool) -> Any:
         values = [x.value if type(x) is Live else x for x in (a, b)]
         if not self.trace.alive:
             return function(*values)
-        if isinstance(other, (Value, Host, ndarray, onp.generic)) and not _plain(other):
+        if isinstance(other, (Value, Host, Array, onp.generic)) and not _plain(other):
             out = TABLE[name](a, b)
             return out if isinstance(other, Value) else wrap(out)  # as the program's own code meets it
         if not _plain(other):

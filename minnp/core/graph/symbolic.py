@@ -18,7 +18,7 @@ import numpy as onp
 
 from ... import errors
 from ..api.functions import PUBLIC
-from ..arrays.array import ndarray
+from ..arrays.array import Array
 from ..rows.primitive import TABLE, Primitive
 from ..rows.report import user_line
 from ..rows.state import capture
@@ -70,7 +70,7 @@ class SymbolicTrace(Trace):
                     "compile the expression first (minnp.compile), and call the result there",
                 )
             return x.node
-        if isinstance(x, (ndarray, Host)) and not isinstance(x, onp.generic):
+        if isinstance(x, (Array, Host)) and not isinstance(x, onp.generic):
             return self.closed_over(x)
         if isinstance(x, STREAMS) and id(x) in self._attributes:
             return self._attributes[id(x)][1]
@@ -129,7 +129,7 @@ class SymbolicTrace(Trace):
         """
         kind = kind_of(op, target, args, kwargs)
         known = None if effect else self._known(op, target, args, kwargs)
-        at, base = next(((i, a) for i, a in enumerate(args) if isinstance(a, (Proxy, ndarray, Host))), (0, None))
+        at, base = next(((i, a) for i, a in enumerate(args) if isinstance(a, (Proxy, Array, Host))), (0, None))
         if base is not None and not isinstance(base, Proxy):
             base = self.proxy(self.closed_over(base))
             base._cell.closed_over = True
@@ -224,7 +224,7 @@ class SymbolicTrace(Trace):
         """Record target[index] = value, as a `write_view` of the whole array that the target is part of."""
         if target.kind != "array":
             raise self.error(f"{target.node.name}[...] = ... writes to a {target.kind}", "build a new one")
-        if not isinstance(value, (Proxy, ndarray, Host)) and isinstance(value, (list, tuple)):
+        if not isinstance(value, (Proxy, Array, Host)) and isinstance(value, (list, tuple)):
             value = self.create_proxy("call_function", PUBLIC[onp.array], (value,), {})
         new, index, cell = self.create_arg(value), self.create_arg(index), target._cell
         if isinstance(value, Proxy) and self._written_already(target, index, value):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as onp
 
-from ..arrays.array import ndarray, read
+from ..arrays.array import ARRAYS, read
 from ..graph.capture import capture_call
 from ..graph.effects import guard, pick
 from ..graph.graph import Graph
@@ -77,7 +77,7 @@ def _of_rows(node: Node) -> int | None:
         run.env = dict(zip(inputs, values))
         return run.run_node(node)
 
-    leaves = [read(v) if isinstance(v, ndarray) else v for v in leaves]
+    leaves = [read(v) if isinstance(v, ARRAYS) else v for v in leaves]
     with onp.errstate(all="ignore"), layers_kept(owner):
         captured, *_ = capture_call(call, leaves, lambda v: ((rebuild(v),), {}), [f"x{i}" for i in range(len(leaves))])
     return total(operations(n) for n in captured.graph.nodes if isinstance(n.target, Primitive))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..arrays.array import ARRAY_TYPES, array_of, ndarray, read
+from ..arrays.array import ARRAY_TYPES, Array, array_of, read
 from ..graph.effects import assign, guard
 from ..graph.graph import Graph, Node
 from ..graph.interpreter import Interpreter
@@ -108,7 +108,7 @@ def stand_in(x: Any) -> Any:
         return array_of(onp.broadcast_to(onp.ones((), x.dtype), x.shape))
     if type(x) in (tuple, list):
         return type(x)(map(stand_in, x))
-    return array_of(onp.array(x)) if isinstance(x, (ndarray, Host)) else x
+    return array_of(onp.array(x)) if isinstance(x, (Array, Host)) else x
 
 
 def _meta(x: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..arrays.array import ARRAY_TYPES, array_of, ndarray, read, wrap
+from ..arrays.array import ARRAY_TYPES, Array, array_of, ndarray, read, wrap
 from ..rows.dispatch import bind
 from ..rows.primitive import TABLE, Joint, Primitive
 from ..rows.pytree import tree_flatten, tree_leaves
@@ -203,7 +203,7 @@ class _Spec:
 def _split(args: tuple, kwargs: dict) -> tuple[list, Callable]:
     """(array leaves, rebuild) of a call; other leaves stay where they are."""
     leaves, rebuild = tree_flatten((args, kwargs))
-    where = [i for i, x in enumerate(leaves) if isinstance(x, (ndarray, Host, float, complex, onp.generic))]
+    where = [i for i, x in enumerate(leaves) if isinstance(x, (Array, Host, float, complex, onp.generic))]
 
     def again(arrays: Any) -> tuple:
         new = list(leaves)
@@ -317,7 +317,7 @@ class custom_vjp:
             )
         out: list = []
         for a, c in zip(args, cotangents, strict=True):
-            n = len([x for x in tree_leaves(a) if isinstance(x, (ndarray, Host, float, complex, onp.generic))])
+            n = len([x for x in tree_leaves(a) if isinstance(x, (Array, Host, float, complex, onp.generic))])
             parts = [None] * n if c is None else tree_leaves(c)
             out += [p if p is None else read(p) if type(p) in ARRAY_TYPES else onp.asarray(p) for p in parts]
         for p, leaf in zip(out, leaves):
