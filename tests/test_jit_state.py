@@ -10,6 +10,7 @@ import functools
 import itertools
 import pickle
 import random
+import struct
 import types
 from collections.abc import Callable
 from typing import Any
@@ -681,3 +682,23 @@ def test_traced_numbers_are_no_arrays() -> None:
     assert asks(X) == jit(asks)(X) == 55.0
     onp.testing.assert_array_equal(grad(asks)(X), 2 * X)
     onp.testing.assert_array_equal(jit(grad(asks))(X), 2 * X)
+
+
+def test_a_function_that_is_run_again_because_it_wants_a_number_itself_does_all_once() -> None:
+    log, n = [], 0
+    state = types.SimpleNamespace(steps=0, seen=set(), last=None)
+
+    def f(x: Any, k: int) -> Any:
+        nonlocal n
+        n += 1
+        state.steps += 1
+        state.seen.add(k)
+        state.last = functools.partial(max, k)
+        log.append(x.sum())
+        return x * len(struct.pack("i", k))
+
+    compiled = jit(f)
+    for k in range(5):
+        onp.testing.assert_array_equal(compiled(X, k), X * 4)
+        assert n == state.steps == len(log) == len(state.seen) == k + 1 and type(state.last(-1)) is int
+        assert type(log[-1]) is onp.float64

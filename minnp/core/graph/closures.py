@@ -84,6 +84,13 @@ class Binding:
         """Keep a copy of what its value is now, or its length."""
         self.was = len(self.value) if self.counted else self.value.copy()
 
+    def restore(self) -> None:
+        """Make a variable hold what it held."""
+        if type(self.holder) is CellType:
+            self.holder.cell_contents = self.value
+        elif type(self.holder) is dict and "__name__" in self.holder:  # a module's
+            self.holder[self.key] = self.value
+
     def stays(self) -> bool:
         """Whether it still holds what it held."""
         try:
@@ -97,11 +104,12 @@ class Before:
     ones, how much."""
 
     def __init__(self) -> None:
-        self.seen: list[tuple[Any, Any]] = []
+        self.seen: list[tuple[Any, Any, Any]] = []
         self.draws = False  # whether the function may take from an iterator, or from Python's random numbers
 
     def add(self, container: Any) -> None:
-        self.seen.append((container, self.contents(container)))
+        parts = dict(container) if isinstance(container, dict) else list(container)
+        self.seen.append((container, self.contents(container), parts if len(container) <= LONGEST else None))
 
     def contents(self, container: Any) -> Any:
         if len(container) > LONGEST:
@@ -110,7 +118,18 @@ class Before:
         return list(map(id, parts))
 
     def stays(self) -> bool:
-        return not self.draws and all(self.contents(x) == held for x, held in self.seen)
+        return not self.draws and all(self.contents(x) == held for x, held, _ in self.seen)
+
+    def restore(self) -> None:
+        """Make them what they were: the function is run again."""
+        for x, held, parts in self.seen:
+            if self.contents(x) == held:
+                continue
+            if isinstance(x, list):
+                x[:] = x[:held] if parts is None else parts
+            elif parts is not None:
+                x.clear()
+                x.extend(parts) if isinstance(x, deque) else x.update(parts)
 
 
 class Slots:

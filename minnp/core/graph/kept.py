@@ -15,6 +15,7 @@ import traceback
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
+from functools import partial
 from types import (
     AsyncGeneratorType,
     CellType,
@@ -179,6 +180,9 @@ def _put(holder: Any, new: dict[int, Any]) -> bool:
         return _put_locals(getattr(holder, SUSPENDED[type(holder)]), new)
     if type(holder) is FunctionType and (defaults := _renewed(holder.__defaults__, new)) is not holder.__defaults__:
         holder.__defaults__ = defaults
+        return True
+    if isinstance(holder, partial) and (args := _renewed(holder.args, new)) is not holder.args:
+        holder.__setstate__((holder.func, args, holder.keywords, vars(holder)))
         return True
     if isinstance(holder, BaseException) and (args := _renewed(holder.args, new)) is not holder.args:
         holder.args = args

@@ -325,6 +325,9 @@ class Jitted(Dispatch):
         except BaseException as error:
             if getattr(error, "discarded", False):
                 fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
+                before.restore()
+                for binding in found:
+                    binding.restore()
                 return self._capture(key, exactly(key, fixed, values), marked, leaves, values, args, kwargs)
             self.raising[key] = self.raising.get(key, 0) + 1
             inputs = _inputs(values, live)
