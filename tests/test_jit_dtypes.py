@@ -299,3 +299,19 @@ def test_numbers_beside_arrays_are_numpys(text):
             for n in (k, k, other, k):
                 want, got = answered(function(onp), x, n), answered(compiled, np.array(x), n)
                 assert same(want, got, rtol), (text, dtype, n, want, got)
+
+
+def scaled(x: Any, k: Any) -> Any:
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * k
+    return total
+
+
+@pytest.mark.parametrize("f", [scaled, lambda x, k: x * k + 1 - (x > k)])
+def test_an_integer_beyond_64_bits_is_captured_once(f):
+    compiled, x = jit(f), onp.arange(20.0)
+    for k in (2**63, 2**63 + 5, 2**64, 2**80, -(2**70)) * 2:
+        assert same(answered(f, x, k), answered(compiled, np.array(x), k), 0)
+        assert same(answered(f, x.astype("f4"), k), answered(compiled, np.array(x, "f4"), k), 1e-6)
+    assert compiled.cache_info()["captures"] <= 8  # 64 bits with or without a sign, and beyond; two dtypes

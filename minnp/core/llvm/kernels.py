@@ -19,7 +19,7 @@ from ..graph.node import Node
 from . import engine
 from .program import Writer
 from .rows import start_of
-from .steps import Input, Reduce, Value, View
+from .steps import Input, Reduce, Value, View, is_weak
 
 RANGE = 1 << 14  # elements of one range of a large kernel; what a range computes does not depend on the threads
 ALONE = 1 << 17  # vector instructions up to which the caller works alone: some 50 us
@@ -95,7 +95,7 @@ class Small(Kernel):
         outputs = [f"y{i}" for i in range(len(self.results))]
         lines = [f"def run({', '.join([*inputs, 'out=()'])}):"]
         # a reduction of an array gives a NumPy scalar, which has no memory of its own
-        lines += [f"    {a} = array({a})" for a, v in zip(inputs, self.inputs) if not v.shape]
+        lines += [f"    {a} = array({a}{', float' * is_weak(v)})" for a, v in zip(inputs, self.inputs) if not v.shape]
         for i, (y, v) in enumerate(zip(outputs, self.results)):
             names[f"d{i}"] = v.dtype
             lines.append(f"    {y} = out[{i}] if out and out[{i}] is not None else empty({v.shape!r}, d{i})")
@@ -158,7 +158,7 @@ class Layout:
         olds = [f"b{i}" for i, frame in kernel.frames.items() if frame.fill is None]
         lines = [f"def run({', '.join([*inputs, *olds])}, out=()):"]
         # a reduction of an array gives a NumPy scalar, which has no memory of its own
-        lines += [f"    {a} = array({a})" for a, v in zip(inputs, kernel.inputs) if not v.shape]
+        lines += [f"    {a} = array({a}{', float' * is_weak(v)})" for a, v in zip(inputs, kernel.inputs) if not v.shape]
         lies = "".join(f"{a}.strides, {a}.shape, {a}.dtype, " for a in inputs)
         lines.append(f"    if ({lies}) != lying:")
         lines.append(f"        return other(({', '.join(inputs)},), out, {', '.join(olds)})")

@@ -364,5 +364,6 @@ SPECIAL: dict[str, Callable] = {
 
 
 def placeholder(node: Node) -> Input:
-    meta = node.meta["value"]
-    return Input(tuple(meta.shape), meta.dtype, (), node.meta.get("weak", False))
+    meta, weak = node.meta["value"], node.meta.get("weak", False)
+    # a number of Python's is a double beside arrays of floats (`suits_weak`), an integer of any size too
+    return Input(tuple(meta.shape), onp.dtype(float) if weak else meta.dtype, (), weak)
