@@ -315,3 +315,16 @@ def test_an_integer_beyond_64_bits_is_captured_once(f):
         assert same(answered(f, x, k), answered(compiled, np.array(x), k), 0)
         assert same(answered(f, x.astype("f4"), k), answered(compiled, np.array(x, "f4"), k), 1e-6)
     assert compiled.cache_info()["captures"] <= 8  # 64 bits with or without a sign, and beyond; two dtypes
+
+
+def test_a_list_of_an_index_and_a_traced_number_is_an_index():
+    def exchanged(a):
+        m = 1 + np.argmax(a[1:])
+        a[[0, m]] = a[[m, 0]]
+        return a, a[[m, 0]]
+
+    want = exchanged(onp.array([3.0, 1.0, 2.0, 5.0, 0.0]))
+    for compiler in ("auto", "numpy"):
+        found = jit(exchanged, compiler=compiler)(np.array([3.0, 1.0, 2.0, 5.0, 0.0]))
+        onp.testing.assert_array_equal(found[0], want[0])
+        onp.testing.assert_array_equal(found[1], want[1])

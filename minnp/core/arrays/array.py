@@ -554,6 +554,8 @@ def stack_nested(x: Any, dtype: Any = None) -> Any:
     """A traced array from nested lists that hold traced values, as np.array would make it."""
     if isinstance(x, (list, tuple)):
         return TABLE["stack"](*[stack_nested(v, dtype) for v in x], axis=0)
+    if isinstance(x, (Tracer, Buffer)):  # an index has values
+        x = array_of(x)
     if not isinstance(x, ARRAYS):
         return array_of(host_of(x, dtype))
     return x if dtype is None or x.dtype == dtype else TABLE["astype"](array_of(x), dtype=onp.dtype(dtype))
