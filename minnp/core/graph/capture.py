@@ -192,7 +192,7 @@ class CaptureTrace(Trace):
         self.deadline.leave_out(begin)  # the program computes that in any case, recorded or not
         target = self._under(row)
         if host is not None:  # said as the user said it
-            args, recorded = fill(params["arguments"], args)
+            args, recorded = fill(recorded["arguments"], args)
             args = tuple([self.known[id(a)][1] if isinstance(a, STREAMS) and id(a) in self.known else a for a in args])
             target = PUBLIC.get(host, host)
         node = self.graph.create_node("call_function", target, args, recorded, name=row.name.rpartition(".")[2])
