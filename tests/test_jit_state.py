@@ -702,3 +702,46 @@ def test_a_function_that_is_run_again_because_it_wants_a_number_itself_does_all_
         onp.testing.assert_array_equal(compiled(X, k), X * 4)
         assert n == state.steps == len(log) == len(state.seen) == k + 1 and type(state.last(-1)) is int
         assert type(log[-1]) is onp.float64
+
+
+# (what a module holds, a function that reads it, what is done to it between calls)
+MODULES = [
+    ("def q(v): return v * 2", "q(x)", ["q = lambda v: v * 3", "q = np.negative", "q = abs"]),
+    ("def q(v): return v * 2", "sum(q(x[i]) for i in range(3))", ["q = lambda v: v * 3"]),
+    ("from numpy import tanh as q", "q(x)", ["from numpy import exp as q"]),
+    ("def q(v): return p(v) * 2\ndef p(v): return v", "q(x)", ["p = lambda v: v + 1"]),
+    ("a = np.zeros(3)", "x * a.shape[0]", ["a = np.zeros(1)", "a = np.zeros((2, 2))"]),
+    ("a = np.zeros(3)", "x * len(a)", ["a = np.zeros(1)", "a = [1, 2]"]),
+    ("a = np.zeros(3)", "x.astype(a.dtype)", ["a = np.zeros(3, int)"]),
+    ("a = np.zeros(3)", "x * 2 if a is None else x", ["a = None", "a = np.zeros(2)"]),
+    ("d = {'a': 1.0, 'b': 2.0}", "sum(x * v for v in d.values())", ["d['b'] = 3.0", "d['b'] = np.ones(3)"]),
+    ("d = {'a': 1.0, 'b': 2.0}", "sum(x * v for _, v in d.items())", ["d['b'] = 3.0", "d['c'] = 4.0"]),
+    ("d = {f'k{i}': i for i in range(50)}", "x * sum(d.values())", ["d['k7'] = 100"]),
+    ("s = {1.0, 2.0}", "x * sum(s)", ["s.discard(1.0); s.add(5.0)"]),
+    ("r = range(3)", "sum(x[i] for i in r)", ["r = range(2)"]),
+    ("r = slice(0, 2)", "x[r].sum()", ["r = slice(1, 3)"]),
+    ("t = np.float32", "x.astype(t)", ["t = np.float64", "t = int"]),
+    (
+        "class D:\n    def go(self, v): return v * 2\nclass E(D):\n    def go(self, v): return v * 100\no = D()",
+        "o.go(x)",
+        ["D.go = lambda self, v: v * 3", "o.go = lambda v: v * 7", "o = E()", "o = D()"],
+    ),
+    ("class D: pass\nclass E: pass\no = D()", "x * 2 if isinstance(o, D) else x", ["o = E()", "o = D()"]),
+    ("class S: s = staticmethod(lambda v: v)", "S.s(x)", ["S.s = staticmethod(lambda v: v * 2)"]),
+    ("from types import ModuleType\nm = ModuleType('m'); m.k = 2.0", "x * m.k", ["m.k = 3.0"]),
+    ("class N:\n    class Opt: lr = 1.0", "x * N.Opt.lr", ["N.Opt.lr = 2.0"]),
+]
+
+
+@pytest.mark.parametrize(("held", "reads", "changes"), MODULES, ids=[f"{k}-{m[1]}" for k, m in enumerate(MODULES)])
+def test_what_a_module_holds_is_looked_at_in_every_call(held, reads, changes):
+    module = {"np": np, "__name__": "program"}
+    exec(f"{held}\ndef f(x): return {reads}", module)
+    f, x = module["f"], np.array([1.5, 2.5, -3.5])
+    g = jit(f)
+    for change in ["pass", "pass", *changes]:
+        exec(change, module)
+        for _ in range(2):
+            expected, found = f(x), g(x)
+            assert type(found) is type(expected) and found.dtype == expected.dtype
+            onp.testing.assert_allclose(found, expected, rtol=1e-12)

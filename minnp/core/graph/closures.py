@@ -60,25 +60,20 @@ LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "p
 class Binding:
     """Where a value is held: in a cell, or under a key of a dict or list, that `via` led to."""
 
-    __slots__ = ("counted", "foreign", "holder", "key", "value", "via", "was")
+    __slots__ = ("asked", "counted", "foreign", "holder", "item", "key", "value", "via", "was")
 
-    def __init__(self, holder: Any, key: Any, value: Any) -> None:
+    def __init__(self, holder: Any, key: Any, value: Any, item: bool = False) -> None:
         self.holder, self.key, self.value = holder, key, value
+        self.item = item  # whether it is one of a container's, which code reaches without naming it
         self.was: Any = None  # a copy of what Python may have read of it unseen: a long list, an array of NumPy's own
         self.via: Binding | None = None
         self.foreign = False  # whether a library's object holds it, or something that it holds
+        self.asked = True  # whether code may ask of an array what no graph says, as its shape
         self.counted = False  # whether only how many items the container that it holds has was asked of it
 
     def now(self) -> Any:
         """What it holds now. Raises LookupError or ValueError for nothing."""
         return self.holder.cell_contents if type(self.holder) is CellType else self.holder[self.key]
-
-    def exchanged(self) -> bool:
-        """Whether it holds a random generator, or a function that a variable or an attribute of an object may well
-        exchange for another."""
-        if callable(self.value):
-            return type(self.holder) is CellType or "__name__" not in self.holder
-        return isinstance(self.value, STREAMS)
 
     def look(self) -> None:
         """Keep a copy of what its value is now, or its length."""
@@ -173,10 +168,10 @@ def holds(x: Any) -> bool:
 
 
 def bindings(roots: Iterable[Any], before: Before) -> list[Binding]:
-    """The arrays that functions and objects can reach, and the numbers, strings and functions there that the user's
-    code names (of short lists, the numbers)."""
+    """The arrays that functions and objects can reach, and whatever else there is that the user's code names or that
+    a container holds."""
     found: list[Binding] = []
-    numbers: list[Binding] = []
+    others: list[Binding] = []
     drawn: list[Binding] = []
     objects: list[tuple[Any, Binding | None]] = []  # with attributes, and what led to them
     names: set[Any] = {None, *SPECIAL}  # attributes and strings in the code; None, the key of a cell, is always named
@@ -204,16 +199,16 @@ def bindings(roots: Iterable[Any], before: Before) -> list[Binding]:
                 drawn += [] if binding.foreign or not drawn_from(binding.value) else [binding]
                 if isinstance(binding.value, ARRAYS):
                     found.append(binding)
-                elif type(binding.value) is list and not binding.foreign and long_of_numbers(binding.value):
-                    numbers.append(binding)
+                elif not binding.foreign and many_numbers(binding.value):
+                    others.append(binding)
                     binding.look()
                 elif isinstance(binding.value, NUMBERS):
-                    numbers += [] if binding.foreign else [binding]
+                    others += [] if binding.foreign else [binding]
                 else:
-                    if not binding.foreign and binding.exchanged():
-                        numbers.append(binding)
-                    elif not binding.foreign and type(binding.value) in CONTAINERS:
-                        numbers.append(counted(binding.holder, binding.key, binding.value, via))
+                    if not binding.foreign and type(binding.value) in CONTAINERS:
+                        others.append(counted(binding.holder, binding.key, binding.value, via))
+                    elif not binding.foreign and not isinstance(binding.value, ModuleType):
+                        others.append(binding)
                     pending.append((binding.value, binding))
             if not (via and via.foreign) and _users(x) and type(getattr(x, "__dict__", None)) is dict:
                 objects.append((x, via))
@@ -224,19 +219,23 @@ def bindings(roots: Iterable[Any], before: Before) -> list[Binding]:
             parts = [(m, None) for *_, x in own if not isinstance(x, CONTAINERS) for m in members(x)]
             parts += [(x, Binding(vars(c), n, x)) for c, n, x in own if isinstance(x, CONTAINERS)]
             pending = [(x, via) for x, via in parts if id(x) not in seen and not isinstance(x, (*ARRAYS, *NUMBERS))]
-    held = [Binding(vars(c), n, v) for c, n, v in own if isinstance(v, (*ARRAYS, *NUMBERS)) and n not in SPECIAL]
-    numbers += [counted(vars(c), n, v, None) for c, n, v in own if type(v) in CONTAINERS]
-    hides = {c for c, n, v in own if n not in SPECIAL and not callable(v)}  # what an object's own attribute would hide
+    for c, n, v in own:
+        member = counted(vars(c), n, v, None) if type(v) in CONTAINERS else Binding(vars(c), n, v)
+        (found if isinstance(v, ARRAYS) else others).append(member)
+    if not names.isdisjoint(ASKING):
+        names.update(p.key for p in found + others)
+    # what an object's own attribute would hide
+    hides = {c for c, n, _ in own if n not in SPECIAL}
     for x, via in objects:
         if not names.isdisjoint(ASKING) or not hides.isdisjoint(type(x).__mro__):
-            numbers.append(counted(Slots(x), "__dict__", vars(x), via))
-            names.add("__dict__")
-    before.draws = any(p.key in names or type(p.key) is int for p in drawn)
-    found += [p for p in held if isinstance(p.value, ARRAYS)]
+            others.append(counted([vars(x)], 0, vars(x), via))
+    reached = lambda p: p.item or p.key in names or type(p.key) is int
+    before.draws = any(map(reached, drawn))
     for p in found:
-        if type(p.value) is Host and p.value.size and (p.key in names or type(p.key) is int) and not p.foreign:
+        p.asked = reached(p) and not p.foreign
+        if p.asked and type(p.value) is Host and p.value.size:
             p.look()
-    return found + [p for p in numbers if p.key in names or type(p.key) is int] + [p for p in held if p not in found]
+    return found + [p for p in others if reached(p)]
 
 
 def counted(holder: Any, key: Any, value: Any, via: Binding | None) -> Binding:
@@ -278,12 +277,11 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
         yield from (x.func, *x.args, *x.keywords.values())
     elif isinstance(x, (dict, list, tuple, deque)):
         items = x.items() if isinstance(x, dict) else enumerate(x)
-        number = len(x) > LISTED and type(x) is list
-        bindings = [Binding(x, k, v) for k, v in items if not (number and isinstance(v, NUMBERS))]
-        yield from bindings if len(x) <= LONGEST else ()
+        if len(x) <= LONGEST and not many_numbers(x):
+            yield from [Binding(x, k, v, True) for k, v in items]
     elif isinstance(x, ModuleType):
-        if _own(getattr(x, "__file__", None)):
-            yield from [Binding(vars(x), k, v) for k, v in vars(x).items() if not isinstance(v, (ModuleType, type))]
+        if _own(getattr(x, "__file__", "" if getattr(x, "__spec__", None) is None else None)):
+            yield from [Binding(vars(x), k, v) for k, v in vars(x).items() if not isinstance(v, ModuleType)]
     elif isinstance(x, type):
         if _own(getattr(sys.modules.get(x.__module__), "__file__", "")):
             classes.update(dict.fromkeys(c for c in x.__mro__ if c is not object))
@@ -308,16 +306,21 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
             classes.update(dict.fromkeys(c for c in type(x).__mro__ if c is not object))
 
 
-def long_of_numbers(x: list) -> bool:
-    """Whether a list holds more numbers than are looked at one by one, and those alone, as its ends tell."""
-    return len(x) > LISTED and isinstance(x[0], NUMBERS) and isinstance(x[-1], NUMBERS)
+def many_numbers(x: Any) -> bool:
+    """Whether a container holds numbers alone that are looked at together: those of a set, or more than are looked at
+    one by one."""
+    if type(x) is set:
+        return len(x) <= LISTED and all(isinstance(v, NUMBERS) for v in x)
+    if type(x) not in (list, dict) or not LISTED < len(x) <= LONGEST:
+        return False
+    return all(isinstance(v, NUMBERS) for v in (x if type(x) is list else x.values()))
 
 
 def unchanged(x: Any, was: Any) -> bool:
-    """Whether a list or an array is what it was, or a container as long."""
+    """Whether a container or an array is what it was, or a container as long."""
     if type(was) is int:
         return len(x) == was
-    return x == was if type(x) is list else type(x) is Host and same_bytes(x, was)
+    return x == was if type(x) in (list, dict, set) else type(x) is Host and same_bytes(x, was)
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
@@ -376,7 +379,7 @@ class Environment:
                 terms.append(f"{holder}[{hold('key', binding.key)}] is {value}")
             if isinstance(binding.value, (dict, list)):  # a loop over it may have one turn more
                 terms.append(f"len({value}) == {len(binding.value)}")
-            if binding.was is not None:
+            if binding.was is not None and not (binding.counted and isinstance(binding.value, (dict, list))):
                 was = hold(f"was_{i}", binding.was)
                 self.lookups[was] = functools.partial(getattr, binding, "was")
                 terms.append(f"{hold('unchanged', unchanged)}({value}, {was})")
@@ -439,6 +442,8 @@ def _kind(x: Any) -> Any:
         return type(x), id(x)
     if isinstance(x, (list, tuple)):
         return type(x), len(x)
+    if isinstance(x, ARRAYS):
+        return type(x), x.shape, x.dtype
     if isinstance(x, STREAMS):  # the graph holds it
         return id(x)
     return type(x), list(x if isinstance(x, dict) else getattr(x, "__dict__", [id(x)]))

@@ -121,7 +121,7 @@ class Specialisation:
         arrays = [
             (p, of.get(id(p.value)) or of.get(id(unwrapped(p.value)))) for p in found if isinstance(p.value, ARRAYS)
         ]
-        watched = [(p, name) for p, name in arrays if name is not None or p.was is not None]
+        watched = [(p, name) for p, name in arrays if name is not None or p.asked]
         for p, name in watched:
             if name is not None:  # the graph reads it anew
                 p.was = None
