@@ -293,6 +293,9 @@ def gradients(f, transform, seed):
     def loss(x, z, a, b, m):
         z, a, b, m = z.copy(), a.copy(), b.copy(), m.copy()
         found = [a, b, m, z, *leaves(f(x, z, a, b, m, n))]
+        for y in found[seed % 3 :: 3]:  # what else shows it has it, too
+            if real(y) and np.ndim(y):
+                y[seed % 2] *= 0.5
         return sum(np.sum(y) * (0.5 + k) for k, y in enumerate(found) if real(y))
 
     try:

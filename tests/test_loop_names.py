@@ -868,26 +868,122 @@ def test_many_random_programs():
     assert not [found for found in map(name_fuzzer.differs_in_gradient, range(3100, 3150)) if found]
 
 
-def test_gradients_of_names_whose_array_is_written_after_the_loop():
-    def exchanged(x, y, n):
-        x, y = x * 1.0, y * 1.0
-        a, b = x, y
-        for _ in range(n):
-            a, b = b, a
-        a[0] = 0.5
-        return np.sum(x * 2) + np.sum(y * 3) + np.sum(a)
+def exchanged(x, y, n):
+    for _ in range(n):
+        x, y = y, x
+    return x, y
 
-    def anew(x, y, n):
-        x = x * y
-        for _ in range(n):
-            x = np.sin(x)
-        x += y
-        return np.sum(x * x)
 
+def written_by_the_caller(x, y, n):
+    x, y = x * 2, y * 3
+    a, b = exchanged(x, y, n)
+    a[0] = 0.5
+    return x, y, a, b
+
+
+def written_by_another_name(x, y, n):
+    x, y = x * 1.0, y * 1.0
+    a, b = x, y
+    for _ in range(n):
+        a, b = b, a
+    a[0] = 0.5
+    return x, y, a, b
+
+
+def written_through_a_list(x, y, n):
+    x, y = x * 2, y * 3
+    held = [x, y]
+    for _ in range(n):
+        x, y = y, x
+    held[0][1] = 7.0
+    return x, y, *held
+
+
+def written_through_a_view(x, y, n):
+    x, y = x * 2, y * 3
+    part = x[1:]
+    for _ in range(n):
+        x, y = y, x
+    part[0] = 7.0
+    return x, y, part
+
+
+def one_array_by_two_names(x, y, n):
+    x = best = x * y
+    for k in range(n):
+        x = np.sin(x + y)
+        if k % 4 == 1:
+            best = x
+    best[0] *= 0.5
+    return x, best
+
+
+def the_earlier_of_two(x, y, n):
+    x = x * 1.0
+    last = y = y * 1.0
+    for k in range(n):
+        made = np.tanh(x) * y
+        if k % 3 == 1:
+            x, last = made, x
+    x[1] = last[0] * 0.5
+    return x, y, last
+
+
+def an_input_or_a_new_one(x, y, n):
+    x, y = x * 1.0, y * 1.0
+    z = x * y
+    for k in range(n):
+        if k % 2:
+            z = y
+        else:
+            z = np.cos(z)
+    z[1] *= 0.5
+    return x, y, z
+
+
+def anew_in_each_turn(x, y, n):
+    x = x * y
+    for _ in range(n):
+        x = np.sin(x)
+    x += y
+    return x, y
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        written_by_the_caller,
+        written_by_another_name,
+        written_through_a_list,
+        written_through_a_view,
+        one_array_by_two_names,
+        the_earlier_of_two,
+        an_input_or_a_new_one,
+        anew_in_each_turn,
+    ],
+)
+def test_gradients_of_names_whose_array_is_written_after_the_loop(f):
     x, y = np.arange(3.0), np.arange(3.0) + 2
-    for f in (exchanged, anew):
-        for n in (11, 12):
-            loss = lambda x, y, f=f, n=n: f(x, y, n)
-            for found in (jit(grad(loss, (0, 1)))(x, y), grad(jit(loss), (0, 1))(x, y)):
-                numpy.testing.assert_allclose(found, grad(loss, (0, 1))(x, y), rtol=1e-12)
-    assert all("written after the loop" in why for why in python_loops())
+    compiled = jit(f)
+    for n in (11, 12, 13):
+        loss = lambda f, n=n: lambda x, y: sum(np.sum(z * z) * (k + 1) for k, z in enumerate(f(x, y, n)))
+        expected = grad(loss(f), (0, 1))(x, y)
+        for found in (jit(grad(loss(f), (0, 1)))(x, y), grad(loss(compiled), (0, 1))(x, y)):
+            numpy.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert python_loops() == []
+
+
+def test_gradients_of_loops_that_make_an_array_which_is_read_after_them():
+    def f(x, y, n):
+        s = 0.0
+        for k in range(n):
+            s += x[1, k % 3]
+        else:
+            part = x.T[1]
+        return s * np.sum(part) + np.sum(y)
+
+    x, y = np.arange(9.0).reshape(3, 3), np.arange(3.0)
+    expected = grad(f)(x, y, 20)
+    numpy.testing.assert_allclose(grad(jit(f))(x, y, 20), expected)
+    numpy.testing.assert_allclose(jit(grad(f))(x, y, 20), expected)
+    assert [why for why in python_loops() if "part of another array" not in why] == []

@@ -11,7 +11,7 @@ import itertools
 import math
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -176,12 +176,13 @@ class Growing:
 
 
 EMPTY = object()  # {}
+PART, FRESH = "a part", 1 << 20  # no root's name; the number of the first array made in a loop
 
 
 class Moving:
     """What is known of a name that stands for one array and then for another: their dtype, number of axes and roots.
 
-    found   the roots, in this pass
+    found   the roots, in this pass; PART among them: it may be a part of an array
     ones    axes that have length 1 whatever it stands for
     """
 
@@ -245,7 +246,9 @@ class Translator(Building):
         self.scopes: list[Scope] = []
         self.by_value = False  # whether names that stand for several arrays are arrays that are written
         self.fields: dict[str, Any] = {}  # what is found outside, by the variable that it is
-        self.copies: set[str] = set()
+        self.exchanged: set[str] = set()  # names whose arrays others are bound to
+        self.copies: dict[str, tuple[str, frozenset[str], E]] = {}  # of what name's array, its roots, which it was
+        self.numbers: dict[str, E] = {}  # which of them arrays made in the loop are
         self.earlier: dict[str, Any] = {}  # what variables stand for that the turn before bound: as they were read
         self.own: set[str] = set()  # names bound to arrays in loops alone, which are the program's own arrays
         self.shown: set[str] = set()  # inputs that these have copies of
@@ -720,13 +723,17 @@ class Translator(Building):
         """
         target = self.program.arrays.get(variable)
         if target is array:
+            if f"{variable}!" not in self.program.kinds:
+                self.shows(variable, frozenset((variable,)), self.numbered(variable))
             return target
+        if array.root in self.moving:
+            array = self.now(array)
         first = target is None
         # what else stands for the same array, or shows it, would tell
         given = next((i for i in self.program.inputs if i.name == array.root), None)
         made = array.name == array.root and given is None
-        shown = (first or variable in self.own) and given is not None and not given.written
-        if array.root in self.moving or not (made or shown):
+        shown = given is not None and not given.written
+        if not (made or shown):
             raise self.fail(f"the derivative of {variable}, which is another name of an array")
         if made and self.taken.setdefault(array.root, variable) != variable:
             raise self.fail(f"the derivative of {variable}, which is another name of an array")
@@ -736,11 +743,7 @@ class Translator(Building):
             self.own.add(variable)
             target = self.new(array.dims, array.kind, False, variable)
         elif variable not in self.own:
-            rebound = f"{variable}!"
-            if variable not in self.program.rebound:
-                self.program.rebound[variable] = rebound
-            self.program.kinds[rebound] = BOOL
-            self.emit(Assign(rebound, const(True)))
+            self.program.rebound.add(variable)
         elif bound is not target:  # on some ways it is not there
             raise self.fail(f"the derivative of {variable}, an array that is bound first at several places")
         for a, b in zip(array.dims, target.dims):
@@ -748,7 +751,38 @@ class Translator(Building):
         lazy = self.lazy(array)
         self.over(target.dims, lambda index: self.emit(Store(target.name, tuple(index), lazy.at(index))))
         super().written(target)
+        if array.name in self.copies:
+            source, roots, number = self.copies[array.name]
+            if source not in self.exchanged:
+                self.exchanged.add(source)
+                self.moved = True
+        elif array.name != array.root:
+            roots, number = frozenset((PART,)), const(-1)
+        else:
+            roots, number = frozenset((array.root,)), self.numbered(array.root)
+        self.shows(variable, roots, number)
         return target
+
+    def numbered(self, root: str) -> E:
+        """Which array a root is: an input's place, or the number of one made in the loop. Where no name is bound to
+        another's, it is enough to know that this is no input."""
+        place = next((k for k, i in enumerate(self.program.inputs) if i.name == root), None)
+        return self.numbers.get(root, const(-1)) if place is None else const(place)
+
+    def shows(self, variable: str, roots: frozenset[str], number: E) -> None:
+        """Says which array a name that has one of its own stands for, as of two that stand for one a write to the one
+        is to be seen by the other after the loop."""
+        self.moving[variable].found |= roots
+        self.program.kinds[f"{variable}!"] = INT
+        self.emit(Assign(f"{variable}!", number))
+
+    def new(self, dims: Sequence[E], kind: Kind, zero: bool, name: str = "") -> Array:
+        made = super().new(dims, kind, zero, name)
+        if self.exchanged and not name:
+            number = E("var", ("<made>",), INT, FRESH, 2**42)
+            self.emit(Assign("<made>", E("add", (number, const(1)), INT, FRESH, 2**42)))
+            self.numbers[made.name] = self.frozen(number)
+        return made
 
     def written(self, array: Array) -> None:
         named = array.root in self.moving or array.root in self.copies or array.root in self.taken
@@ -780,7 +814,10 @@ class Translator(Building):
             return self.materialised(value)
         if isinstance(value, Array) and self.by_value and value.root in self.moving:
             copy = self.materialised(self.lazy(value))
-            self.copies.add(copy.name)
+            roots, number = frozenset((PART,)), const(-1)
+            if value.name == value.root:
+                roots, number = self.moving[value.root].roots, E("var", (f"{value.root}!",), INT, -1, 2**42)
+            self.copies[copy.name] = value.root, roots, self.frozen(number)
             return copy
         if isinstance(value, Array) and value.name in self.program.moving:
             return self.index(value, [Ellipsis])
@@ -2751,6 +2788,7 @@ def translate(
     lists = {name: Growing(name) for name, what in given.items() if what == ("appended",)}
     lists |= {name: Growing(name, given=what) for name, what in given.items() if what[0] == "items"}
     displayed: set[str] = set()
+    exchanged: set[str] = set()
     if any(not g.fixed for g in lists.values()) and by_value:
         raise NotUnderstood("the derivative of a list", tree.lineno)
     deadline = budget.Deadline()
@@ -2760,7 +2798,7 @@ def translate(
         program = Program(name)
         t = Translator(program, known, rounds, found)
         t.flags, t.moving, t.tuples, t.by_value, t.deadline = flags, moving, tuples, by_value, deadline
-        t.unsettled = unsettled
+        t.unsettled, t.exchanged = unsettled, exchanged
         t.recursive, t.defined, t.lists, t.displayed = recursive, {}, lists, displayed
         t.notes, t.origin = None if noted is None else {}, noted
         count = len(flags)
@@ -2769,6 +2807,9 @@ def translate(
         top.assigned = assigned  # type: ignore[attr-defined]
         t.scopes.append(top)
         try:
+            if exchanged:
+                program.kinds["<made>"] = INT
+                t.emit(Assign("<made>", const(FRESH)))
             for growing in lists.values():
                 t.begin(growing)
             stored = {found.inputs[source] for source in found.stored}
@@ -2857,8 +2898,7 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
             program.tuples[variable] = what
             continue
         if by_value and isinstance(what, Array) and variable in t.moving and what.name == variable:
-            program.kinds.setdefault(f"{variable}!", BOOL)
-            program.outputs.append((f"{variable}!", [BOOL], "", ""))
+            _which(t, program, variable)
             continue
         if isinstance(what, Array) and what.name in program.moving:
             program.results.append((variable, what.name))
@@ -2895,6 +2935,25 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
                 program.results.append((str(what), t.stands_for(what).name))
             else:
                 _output(t, program, str(what), False)
+
+
+def _which(t: Translator, program: Program, variable: str) -> None:
+    """Says, of a name that has an array of its own, which input or earlier result it stands for."""
+    roots, inputs = t.moving[variable].roots, {i.name for i in program.inputs}
+    if PART in roots:
+        raise NotUnderstood(f"the derivative of {variable}, which may be a part of another array", t.line)
+    if variable in t.own:
+        raise NotUnderstood(f"the derivative of {variable}, an array that the loop makes", t.line)
+    number = lambda name: E("var", (f"{name}!",), INT, -1, 2**42)
+    others = [(name, True, t.numbered(name)) for name in sorted(roots & inputs)]
+    others += [(name, False, number(name)) for name in program.shown if roots & t.moving[name].roots - inputs]
+    program.shown[variable] = {}
+    for name, given, other in others:
+        flag = f"{variable}.{name}.{'given' if given else 'left'}!"
+        program.shown[variable][flag] = name, given
+        program.kinds[flag] = BOOL
+        t.emit(Assign(flag, E("eq", (number(variable), other), BOOL, 0, 1)))
+        program.outputs.append((flag, [BOOL], "", ""))
 
 
 def _output(t: Translator, program: Program, variable: str, maybe: bool) -> None:

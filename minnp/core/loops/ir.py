@@ -265,7 +265,8 @@ class Program:
     results   [(name, moving variable)] of arrays that come out, besides those that are inputs
     returned  of each `return` of the function's: (its number, as `<returned>` has it, what it returns)
     tuples    names that stand for tuples after it
-    rebound   inputs whose copy is written where a name is bound anew -> the variable that says whether it was
+    rebound   inputs whose copy is written where a name is bound anew
+    shown     results that are such copies -> {an output: (which array it says that it is, whether an input)}
     """
 
     def __init__(self, name: str) -> None:
@@ -278,7 +279,8 @@ class Program:
         self.kinds: dict[str, Kind] = {}
         self.moving: dict[str, frozenset[str]] = {}
         self.results: list[tuple[str, str]] = []
-        self.rebound: dict[str, str] = {}
+        self.rebound: set[str] = set()
+        self.shown: dict[str, dict[str, tuple[str, bool]]] = {}
         self.returned: dict[Any, tuple[int, Any]] = {}
         self.tuples: dict[str, Any] = {}
         self.lists: dict[str, Any] = {}  # lists that are appended to, by name (frontend.Growing)

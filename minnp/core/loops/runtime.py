@@ -729,15 +729,19 @@ def _run(
             results[name] = results[program.results[int(what[1:])][0]]
         elif what != "unbound":
             results[name] = arrays[int(what)][1]
+    said = dict(zip([o[0] for o in outputs], out[at : at + len(outputs)]))
+    for name, others in program.shown.items():
+        which = next((other for flag, other in others.items() if said[flag]), None)
+        if which is None:
+            results[name] = array_of(out[names.index(name)])
+        else:
+            results[name] = values[which[0]] if which[1] else results[which[0]]
     flags = iter(out[at + len(outputs) :])
     for (name, _, _, flag), v in zip(outputs, out[at : at + len(outputs)]):
         if flag and not next(flags):
             continue
-        if name.endswith("!"):
-            name = name[:-1]
-            results[name] = array_of(out[names.index(name)]) if v else values[name]
-            continue
-        results[name] = array_of(v) if type(v) is Tracer else v
+        if not name.endswith("!"):
+            results[name] = array_of(v) if type(v) is Tracer else v
     for name, growing in program.lists.items():
         count = results.pop(growing.count)
         columns = {variable: results.pop(variable) for variable, _ in growing.columns()}
@@ -817,14 +821,7 @@ def _after(watching: CaptureTrace, why: str, site: Site, f: Any, names: dict) ->
 
 
 def _run_by_value(site: Site, f: Any, found: Compiled, given: dict, names: dict, values: dict) -> dict | None:
-    """The loop by another program, which has a derivative: every name has an array of its own. That several show one
-    would be seen where one of them is written after the loop."""
-    moving = {name.removesuffix("@"): roots for name, roots in found.code.program.moving.items()}
-    for name, roots in moving.items():
-        others = {i.name for i in found.code.program.inputs}.union(*[r for n, r in moving.items() if n != name])
-        if (roots - {name}) & others and site.later & {name.partition(".")[0], *roots}:
-            _say(site, f, f"the derivative of {name}, which may show an array that is written after the loop")
-            return None
+    """The loop by another program, which has a derivative: every name has an array of its own."""
     if found.by_value is None:
         found.by_value = _compiled(site, f, given, names, found.outside.varied, True)
         found.by_value.by_values = True

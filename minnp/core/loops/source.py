@@ -148,7 +148,6 @@ class Site:
     reads    names that it reads
     stores   names that it binds
     wanted   those of them that are read after it
-    later    names of arrays that are written after it
     shared   names that it binds and other functions see
     appended names that it uses in statements NAME.append(x) alone
     changed  other names whose items it appends, pops or assigns
@@ -162,7 +161,6 @@ class Site:
 
     def __init__(self, tree: ast.stmt, wanted: set[str], local: set[str], shared: set[str], caught: bool) -> None:
         self.tree, self.wanted, self.local = tree, wanted, local
-        self.later: set[str] = set()
         names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
         self.reads = {n.id for n in names if isinstance(n.ctx, ast.Load)}
         self.stores = {n.id for n in names if isinstance(n.ctx, ast.Store)}
@@ -318,8 +316,6 @@ class Rewriter(ast.NodeTransformer):
             and not isinstance(n.ctx, ast.Store)
             and (id(n) not in inside or (self.depth and n.id not in anew))
         ]
-        outside = [n for n in ast.walk(self.tree) if id(n) not in inside and hasattr(n, "lineno")]
-        later = {x for n in outside if self.depth or n.lineno > node.lineno for x in written_names(n)}
         nested = [
             n
             for n in ast.walk(node)
@@ -342,7 +338,6 @@ class Rewriter(ast.NodeTransformer):
         number = len(self.sites)
         wanted = stores & (set(loads) | self.others)
         self.sites.append(Site(kept, wanted, self.local, self.shared, self.caught > 0))
-        self.sites[-1].later = later
         found = f"__found{number}__"
         ask = ast.parse(f"{found} = {LOOP}({number})").body[0]
         answers: list[ast.stmt] = []
@@ -471,23 +466,6 @@ def writes(tree: ast.AST) -> bool:
         isinstance(n, ast.Return) or (isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
         for n in ast.walk(tree)
     )
-
-
-def written_names(node: ast.AST) -> list[str]:
-    """Names of arrays to which a statement writes: x[...] = y, x += y, f(y, out=x)."""
-    targets: list[Any] = []
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-        targets.append(node)
-    elif isinstance(node, ast.AugAssign):
-        targets.append(node.target)
-    elif isinstance(node, ast.Call):
-        targets += [k.value for k in node.keywords if k.arg == "out"]
-    found = []
-    for x in targets:
-        while isinstance(x, (ast.Subscript, ast.Attribute)):
-            x = x.value
-        found += [x.id] if isinstance(x, ast.Name) else []
-    return found
 
 
 def _inside_function(text: str) -> list[ast.stmt]:
