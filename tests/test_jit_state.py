@@ -745,3 +745,77 @@ def test_what_a_module_holds_is_looked_at_in_every_call(held, reads, changes):
             expected, found = f(x), g(x)
             assert type(found) is type(expected) and found.dtype == expected.dtype
             onp.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_an_argument_and_a_container_of_it_are_two_arguments():
+    f = jit(lambda x, s: x.sum() if isinstance(s, tuple) else x * s)
+    x = np.array([1.0, 2.0, 3.0])
+    for s in ((1,), 1, (1,), 1, (2.0,), 2.0, 3):
+        onp.testing.assert_array_equal(f(x, s), 6.0 if type(s) is tuple else onp.array([1.0, 2.0, 3.0]) * s)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ((1,), (True,), (1.0,), [1], [True]),
+        ({1}, {1.0}, {True}, frozenset({1})),
+        (range(0, 4, 2), range(0, 3, 2)),
+        (b"1", bytearray(b"1")),
+        (0j, -0j, complex(-0.0, 0)),
+        ((0.0,), (-0.0,), (float("nan"),)),
+        (onp.datetime64("2020"), onp.datetime64("2020-01-01")),
+    ],
+    ids=lambda values: type(values[0]).__name__,
+)
+def test_static_arguments_that_are_equal_may_be_of_other_types(values):
+    f = jit(lambda x, k: (repr(k), x), static="k")
+    for k in (*values, *values):
+        assert f(X, k)[0] == repr(k)
+
+
+def test_a_static_list_is_what_it_holds():
+    f, held = jit(lambda x, k: x * sum(k), static="k"), [1, 2]
+    onp.testing.assert_array_equal(f(X, held), X * 3)
+    held.append(5)
+    onp.testing.assert_array_equal(f(X, held), X * 8)
+
+
+def named(s: Any) -> str:
+    return {int: "int", float: "float", onp.float64: "float64", onp.float32: "float32"}[type(s)]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda s: named(s),
+        lambda s: [named(v) for v in (s, s)],
+        lambda s: (lambda: type(s) is int)(),
+        lambda s: [type(v) is int for v in (s, 1)],
+        lambda s: sorted([s, s], key=lambda v: type(v) is int) == [s, s],
+        lambda s: type(s)(3.75),
+    ],
+)
+def test_types_of_numbers_are_asked_anywhere(f):
+    g = jit(f)
+    for s in (2, 2.5, 3, onp.float64(2), onp.float32(1.5), 2):
+        for _ in range(2):
+            assert type(g(s)) is type(f(s)) and g(s) == f(s)
+
+
+def test_numbers_beside_functions_that_ask_types_are_not_refused():
+    f = jit(lambda x, s: x * s if named(s) == "int" else x)
+    assert [f(np.ones(2), i)[0] for i in range(80)] == list(range(80))
+
+
+def test_numbers_are_copied_and_pickled():
+    @dataclasses.dataclass
+    class Step:
+        rate: Any
+        x: Any
+
+    f = jit(lambda x, n: (copy.deepcopy([n, x])[0], copy.copy(n) * x, dataclasses.asdict(Step(n, x))["rate"] * 2))
+    g = jit(lambda n: pickle.loads(pickle.dumps(n)) + 1)
+    for n in (2, 3, 0.5):
+        rate, product, twice = f(X, n)
+        assert (rate, twice, g(n)) == (n, n * 2, n + 1) and type(g(n)) is type(n)
+        onp.testing.assert_array_equal(product, onp.asarray(X) * n)

@@ -11,6 +11,7 @@ import argparse
 import dis
 import enum
 import functools
+import inspect
 import operator
 import random
 import sys
@@ -39,6 +40,7 @@ from ..rows.report import PACKAGE
 from ..rows.value import Buffer, Host
 from .effects import Diverged
 from .graph import Graph
+from .scalars import typed_variables
 
 NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic, onp.dtype, enum.Enum)
 STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
@@ -100,6 +102,7 @@ class Before:
 
     def __init__(self) -> None:
         self.seen: list[tuple[Any, Any, Any]] = []
+        self.types = False  # whether a function that it calls may ask the type of a number
         self.draws = False  # whether the function may take from an iterator, or from Python's random numbers
 
     def add(self, container: Any) -> None:
@@ -167,8 +170,8 @@ def holds(x: Any) -> bool:
     return hasattr(x, "__dict__") or hasattr(type(x), "__slots__")
 
 
-def bindings(roots: Iterable[Any], before: Before) -> list[Binding]:
-    """The arrays that functions and objects can reach, and whatever else there is that the user's code names or that
+def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Binding]:
+    """The arrays that a function and objects can reach, and whatever else there is that the user's code names or that
     a container holds."""
     found: list[Binding] = []
     others: list[Binding] = []
@@ -178,11 +181,14 @@ def bindings(roots: Iterable[Any], before: Before) -> list[Binding]:
     classes: dict[type, None] = {}
     seen: dict[int, Any] = {}
     own: list[tuple] = []  # what the classes of objects hold for them all
-    pending: list[tuple[Any, Binding | None]] = [(x, None) for x in roots]
+    pending: list[tuple[Any, Binding | None]] = [(x, None) for x in (function, *roots)]
+    codes: list[CodeType] = []
     while pending and len(seen) < MOST:
         x, via = pending.pop()
         if id(x) not in seen:
             seen[id(x)] = x
+            if isinstance(x, FunctionType) and _own(x.__code__.co_filename):
+                codes += _nested(x.__code__)
             if isinstance(x, CONTAINERS) and not (via and via.foreign):
                 before.add(x)
             for default in (
@@ -231,6 +237,8 @@ def bindings(roots: Iterable[Any], before: Before) -> list[Binding]:
             others.append(counted([vars(x)], 0, vars(x), via))
     reached = lambda p: p.item or p.key in names or type(p.key) is int
     before.draws = any(map(reached, drawn))
+    itself = getattr(inspect.unwrap(function), "__code__", None)
+    before.types = any(typed_variables(code) - {"self"} for code in codes if code is not itself)
     for p in found:
         p.asked = reached(p) and not p.foreign
         if p.asked and type(p.value) is Host and p.value.size:

@@ -12,6 +12,7 @@ import dis
 import inspect
 import itertools
 import operator
+from types import CodeType
 from typing import Any
 
 import numpy as onp
@@ -79,6 +80,15 @@ class Live:
     def __format__(self, how: str) -> str:
         return format(self.fixed(), how)
 
+    def __copy__(self) -> Live:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> Live:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.fixed().__reduce_ex__(protocol)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # a protocol that numbers do not have
             raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
@@ -108,12 +118,19 @@ def refused(error: BaseException | None) -> bool:
 def types_asked(f: Any) -> set[str]:
     """The arguments of a function of which it asks type(x): nothing that stands for a number can answer."""
     code = getattr(inspect.unwrap(f), "__code__", None)
-    if code is None or "type" not in code.co_names:
+    return set() if code is None else typed_variables(code)
+
+
+def typed_variables(code: CodeType) -> set[str]:
+    """The variables x of which code asks type(x)."""
+    if "type" not in code.co_names:
         return set()
     if not state.CODE_IS_KNOWN:
         return set(code.co_varnames)
     steps = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "PUSH_NULL")]
-    asks = lambda a, b: a.argval == "type" and a.opname == "LOAD_GLOBAL" and b.opname.startswith("LOAD_FAST")
+    asks = lambda a, b: (
+        a.argval == "type" and a.opname == "LOAD_GLOBAL" and b.opname.startswith(("LOAD_FAST", "LOAD_D"))
+    )
     return {b.argval for a, b in itertools.pairwise(steps) if asks(a, b)}
 
 

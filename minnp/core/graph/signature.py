@@ -53,8 +53,20 @@ def identity(v: Any) -> Any:
         v = v.value
     if type(v) is float:
         return float, v.hex()  # 0.0 is not -0.0, and nan is nan
-    if isinstance(v, (set, bytearray)):
-        v = frozenset(v) if isinstance(v, set) else bytes(v)
+    if type(v) is complex:
+        return complex, v.real.hex(), v.imag.hex()
+    if isinstance(v, onp.generic) and not v.dtype.hasobject:
+        return v.dtype, v.tobytes()
+    if type(v) in (tuple, list):  # (1,) is not (True,), which it equals
+        return type(v), *map(identity, v)
+    if type(v) is dict:
+        return dict, *[(identity(k), identity(x)) for k, x in v.items()]
+    if isinstance(v, (set, frozenset)):
+        return type(v), frozenset(map(identity, v))
+    if type(v) is range:
+        return range, v.start, v.stop, v.step
+    if isinstance(v, bytearray):
+        return type(v), bytes(v)
     try:
         hash(v)
     except TypeError:

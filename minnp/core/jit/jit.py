@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import operator
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -149,7 +150,7 @@ class Jitted(Dispatch):
         if paths:
             out = self._run(paths, values, leaves, args, kwargs, raised)
             if type(out) is not Missed:
-                self._remember(paths, fixed, args, kwargs, values)
+                self._remember(paths, fixed, args, kwargs, leaves, values)
                 return out
         known = len(fixed)
         try:
@@ -168,10 +169,12 @@ class Jitted(Dispatch):
         """Whether no graph holds the function, and none of its loops ran compiled when they were looked at."""
         return any(p.rest for p in self.plain.values()) and not any(self.paths.values())
 
-    def _remember(self, paths: list, fixed: set[int], args: tuple, kwargs: dict, values: list) -> None:
+    def _remember(
+        self, paths: list, fixed: set[int], args: tuple, kwargs: dict, leaves: Sequence[Any], values: list
+    ) -> None:
         """Let later calls with such arguments, arrays and numbers, run these paths without looking further."""
-        if kwargs or self.static or state.busy or len(values) != len(args):
-            return
+        if kwargs or self.static or state.busy or len(leaves) != len(args) or any(map(operator.is_not, leaves, args)):
+            return  # (x,) has one leaf too
         guards = [guard_of(v, i in fixed) for i, v in enumerate(values)]
         if None not in guards:
             self.remember(guards, paths)
@@ -271,7 +274,7 @@ class Jitted(Dispatch):
         if self.changing > TRIES or key in self.ended:
             out = self._uncaptured(key, args, kwargs)
             if key in self.ended:
-                self._remember(self.plain[key].paths, self.fixed.get(key, set()), args, kwargs, values)
+                self._remember(self.plain[key].paths, self.fixed.get(key, set()), args, kwargs, leaves, values)
             return out
         if self.raising.get(key, 0) > TRIES:  # whoever calls it expects that, and needs no graph
             out = self._uncaptured(key, args, kwargs)
@@ -284,11 +287,16 @@ class Jitted(Dispatch):
             return self._eager(*args, **kwargs)
         # another thread may have cleared them
         names, fixed, backend = leaf_names(self.function, *marked), self.fixed.setdefault(key, set()), key[-1]
-        asked = {i for i, v in enumerate(values) if changes(v) and names[i] in self.typed} - fixed
+        before = Before()
+        found = bindings(self.function, [v for v in values if holds(v)], before)
+        asked = {i for i, v in enumerate(values) if changes(v) and (before.types or names[i] in self.typed)} - fixed
         if asked:
             fixed |= asked
             exact = exactly(key, fixed, values)
         paths = self.paths.setdefault(exact, [])
+        if before.types and len(self.paths) > self.limit:
+            self.ended.add(key)
+            return self._uncaptured(key, args, kwargs)
         if len(paths) >= self.limit or len(self.paths) > self.limit:
             what = (
                 "paths through its Python" if len(paths) >= self.limit else "combinations of shapes and static values"
@@ -302,8 +310,6 @@ class Jitted(Dispatch):
         live = {i for i, v in enumerate(values) if i not in fixed and changes(v)}
         unfinished: list = []
         replaces = any(type(values[i]) in NUMBERS for i in live)
-        before = Before()
-        found = bindings([self.function, *[v for v in values if holds(v)]], before)
         for v in values:
             if isinstance(v, (set, deque)):
                 before.add(v)
