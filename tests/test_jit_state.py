@@ -819,3 +819,72 @@ def test_numbers_are_copied_and_pickled():
         rate, product, twice = f(X, n)
         assert (rate, twice, g(n)) == (n, n * 2, n + 1) and type(g(n)) is type(n)
         onp.testing.assert_array_equal(product, onp.asarray(X) * n)
+
+
+def histogram(x: Any, k: Any) -> Any:
+    out = np.zeros(k.shape[0])
+    for i in range(len(x)):
+        out[i % len(out)] += x[i]
+    return out
+
+
+def calls_a_closure(x: Any, k: Any) -> Any:
+    step = lambda v: v * x.sum() - x
+    y = x
+    for _ in range(3):
+        y = step(y) / 8
+    return y
+
+
+def remembers(x: Any, k: Any) -> Any:
+    seen = {}
+
+    def cost(i: int) -> Any:
+        if i not in seen:
+            seen[i] = x[i] if i == 0 else cost(i - 1) * x[i]
+        return seen[i]
+
+    return cost(3)
+
+
+def collects_by_key(x: Any, k: Any) -> Any:
+    groups = collections.defaultdict(list)
+    for i, v in zip("abab", x):
+        groups[i].append(v)
+    return np.array([sum(groups["a"]), sum(groups["b"])])
+
+
+def collects_many(x: Any, k: Any) -> Any:
+    found: list = []
+    for i in range(100):
+        found.append(x[i % 4] * i)
+    for i in range(100):
+        found[i] = found[i] + found[99 - i]
+    return np.array(found)
+
+
+@pytest.mark.parametrize("transformed", [lambda f: f, lambda f: grad(lambda x, k: np.sum(f(x, k) ** 2))])
+@pytest.mark.parametrize(
+    "f",
+    [
+        histogram,
+        calls_a_closure,
+        remembers,
+        collects_by_key,
+        collects_many,
+        lambda x, k: x[k[0] :],
+        lambda x, k: x[-k[0] : 2 : -1] * 2,
+        lambda x, k: x.reshape(2, 2).transpose(np.argsort(-k)),
+        lambda x, k: np.round(x, k[0]) * x,
+        lambda x, k: np.quantile(x, [0.25, 0.5], axis=k[0] - k[0]),
+        lambda x, k: np.zeros(k[0]) + x[:1],
+        lambda x, k: np.ones((k[1], k[0])) * x[0],
+    ],
+)
+def test_what_keeps_nothing_outside_is_compiled(f: Callable, transformed: Callable) -> None:
+    """Nothing of ours holds a stand-in after the call, and a number that decides a shape is looked at again."""
+    compiled, eager = jit(transformed(f)), transformed(f)
+    x = np.array([1.25, 2.5, 0.5, 3.75])
+    for n, k in enumerate(([1, 2], [1, 2], [2, 1], [2, 1], [1, 2])):
+        onp.testing.assert_allclose(compiled(x + n, np.array(k)), eager(x + n, np.array(k)))
+    assert 1 <= compiled.captures <= 2

@@ -19,7 +19,7 @@ from ... import errors
 from ..api.fallback import fill
 from ..api.functions import PUBLIC
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, Array, VirtualArray, array_of, as_host_arrays, read
+from ..arrays.array import ARRAY_TYPES, Array, VirtualArray, array_of, as_host_arrays, concretize, read
 from ..arrays.saved import kept_params, same_bytes, unseen
 from ..arrays.writing import WRITE_VIEW
 from ..rows import budget
@@ -170,6 +170,7 @@ class CaptureTrace(Trace):
             values = self._numbers(row, values)
         if row.name == "getitem" and type(i := params["index"]) is Live and DRAWN in i.sources and values[0].ndim == 1:
             params = {"index": i.array()}  # one element of a list, which is no view
+        params = {k: map_leaves(v, _settled) for k, v in params.items()}
         raw = [v.value if type(v) is Live or self._mine(v) else v for v in values]
         inner = {k: _lift(v, self._value) for k, v in params.items()}
         recorded = {k: _lift(v, self._reference) for k, v in params.items() if k != "donate"}
@@ -348,6 +349,11 @@ def _by_mask(node: Node) -> bool:
 
 def _meta(v: Any) -> Any:
     return Meta(v.shape, v.dtype) if hasattr(v, "dtype") and hasattr(v, "shape") else v
+
+
+def _settled(v: Any) -> Any:
+    """A parameter that is an array of ours, where Python has a number: the number it is, for which alone the graph holds."""
+    return concretize(read(v), int) if type(v) in ARRAY_TYPES and type(read(v)) is Tracer else v
 
 
 def _lift(x: Any, f: Callable) -> Any:

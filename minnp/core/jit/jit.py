@@ -185,9 +185,13 @@ class Jitted(Dispatch):
             return self.function(*args, **kwargs)
         token = compiling.set(True)
         try:
-            return staged(self.function)(*args, **kwargs)
+            return self._staged(*args, **kwargs)
         finally:
             compiling.reset(token)
+
+    def _staged(self, *args: Any, **kwargs: Any) -> Any:
+        """The function with its loops compiled. It knows the functions that it called: once it is done nobody does."""
+        return staged(self.function)(*args, **kwargs)
 
     def _uncaptured(self, key: Any, args: tuple, kwargs: dict) -> Any:
         """`_eager`; after calls in which no loop ran compiled, the function as it is, for so many of them again."""
@@ -317,7 +321,7 @@ class Jitted(Dispatch):
             with self._quietly(backend):
                 fast = self.compiler in ("auto", "llvm")
                 captured, parts, written = capture_call(
-                    staged(self.function) if fast and backend is None else self.function,
+                    self._staged if fast and backend is None else self.function,
                     values,
                     rebuild,
                     names,

@@ -41,7 +41,8 @@ def lower(node: Node, find: Find, small: bool) -> list[Value] | None:
         return None
     name = getattr(node.target, "name", None) or getattr(node.target, "__name__", "")
     if not isinstance(node.target, Primitive):
-        return [full(meta, FILLED[name])] if small and name in FILLED else None
+        fixed = name in FILLED and not node.all_input_nodes  # of a shape that is computed, a guard has to see the array
+        return [full(meta, FILLED[name])] if small and fixed else None
     if TABLE.get(name) is not node.target:
         return None
     special = SPECIAL.get(name)
