@@ -352,8 +352,8 @@ def _meta(v: Any) -> Any:
 
 
 def _settled(v: Any) -> Any:
-    """A parameter that is an array of ours, where Python has a number: the number it is, for which alone the graph holds."""
-    return concretize(read(v), int) if type(v) in ARRAY_TYPES and type(read(v)) is Tracer else v
+    """A parameter that is an array of ours, where Python has a number: the number, and the graph holds for it alone."""
+    return onp.asarray(concretize(read(v), int))[()] if type(v) in ARRAY_TYPES and type(read(v)) is Tracer else v
 
 
 def _lift(x: Any, f: Callable) -> Any:
