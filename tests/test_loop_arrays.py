@@ -342,3 +342,25 @@ def test_quantiles(dtype):
             numpy.testing.assert_array_equal(g(np.array(x), 40), quantiles(x, 40))
     with pytest.raises(ValueError, match="Percentiles must be in the range"):
         g(np.array(x), 101)
+
+
+def test_gradients_where_minima_and_bounds_are_equal_to_what_they_are_of():
+    def shortest(x, y):
+        for k in range(len(x)):
+            x[:] = np.minimum(x, x[:, k : k + 1] + x[k, :])
+        return np.sum(x * y)
+
+    def bounds(x, y):
+        s = 0.0
+        for k in range(13):
+            s += np.sum(np.maximum(x, y) + np.fmin(x, y * y) + np.clip(x, y, 9.0) + np.clip(x, 0.0, y))
+            s += np.sum(np.maximum(x, 1.0) - np.clip(x, 1.0, 2.0) + np.where(x < y, x, y * 2)) * k
+            s += max(x[0, 1], y[0, 1]) + np.maximum(x[0, 2], y[0, 2])
+        return s
+
+    x, y = np.arange(169.0).reshape(13, 13) % 5, np.arange(169.0).reshape(13, 13) % 3
+    for f in shortest, bounds:
+        for z in y, x:
+            expected = grad(lambda x, y, f=f: f(x * 1.0, y), (0, 1))(x, z)
+            found = jit(grad(lambda x, y, f=f: f(x * 1.0, y), (0, 1)))(x, z)
+            numpy.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -945,7 +945,13 @@ def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterato
             return iter((mul(g, c(1 / by)), None))  # nothing waits for a division
         return iter((strong(g, div(g, y)), strong(g, neg(div(mul(g, again()), y)))))
     if op == "select":
-        return iter((None, f("select", x, g, c(0)), f("select", x, c(0), g)))
+        first, second = f("select", x, g, c(0)), f("select", x, c(0), g)
+        sort = extremum(x, a[1:])
+        if sort:  # where both are equal, each has half the slope, or that which is clipped all of it
+            equal = E("eq", tuple(a[1:]), BOOL, 0, 1)
+            halves = (mul(g, c(0.5)),) * 2 if sort == "extremum" else (g, c(0))
+            first, second = (f("select", equal, h, e) for h, e in zip(halves, (first, second)))
+        return iter((None, first, second))
     if op == "abs":
         sign = f("select", E("gt", (x, c(0)), BOOL), c(1), f("select", E("lt", (x, c(0)), BOOL), c(-1), c(0)))
         return iter((mul(g, sign),))
@@ -987,6 +993,22 @@ def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterato
         "conj": lambda: c(1),
     }.get(op)
     return iter((None if one is None else strong(g, mul(g, one())),))
+
+
+def extremum(test: E, of: Sequence) -> str:
+    """Whether a choice between two numbers is np.minimum or np.maximum, which ask for a nan last, or np.clip, which
+    asks first; "" for any other."""
+    if test.op != "or" or of[0].kind.letter != "f":
+        return ""
+    a, b = map(repr, of)
+    order = [f"{x} {sign} {y}" for sign, x, y in ((e.op, *map(repr, e.args)) for e in test.args if len(e.args) == 2)]
+    for nan in (f"{a} ne {a}", f"{b} ne {b}"):
+        for sign in ("lt", "gt"):
+            if order == [f"{a} {sign} {b}", nan]:
+                return "extremum"
+            if order == [nan, f"{a} {sign} {b}"]:
+                return "clip"
+    return ""
 
 
 def constant(e: E) -> Any:

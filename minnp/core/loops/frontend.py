@@ -2543,8 +2543,8 @@ class Translator(Building):
         if name == "where" and len(args) == 1:
             return self.np_nonzero(args, kwargs)
         if name == "clip" and len(args) == 3 and not any(isinstance(a, Static) for a in args):
-            lower = self.elementwise(onp.maximum, lambda v: self.extremum("maximum", v[0], v[1]), args[:2])
-            return self.elementwise(onp.minimum, lambda v: self.extremum("minimum", v[0], v[1]), [lower, args[2]])
+            lower = self.elementwise(onp.maximum, lambda v: self.extremum("maximum", v[0], v[1], True), args[:2])
+            return self.elementwise(onp.minimum, lambda v: self.extremum("minimum", v[0], v[1], True), [lower, args[2]])
         if name == "where" and len(args) == 3:
 
             def pick(v: list[E]) -> E:
@@ -2644,7 +2644,7 @@ class Translator(Building):
             )
         return a
 
-    def extremum(self, name: str, a: E, b: E) -> E:
+    def extremum(self, name: str, a: E, b: E, clips: bool = False) -> E:
         found = {result_kind(getattr(onp, name), kinds) for kinds in itertools.product(a.kinds, b.kinds)}
         if len(found) > 1:
             raise self.fail(f"np.{name} of a number that is of several types")
@@ -2657,7 +2657,7 @@ class Translator(Building):
         first = E("lt" if name.endswith(("min", "imum")) and "min" in name else "gt", (a, b), BOOL, 0, 1)
         if kind.letter == "f":
             nan = E("ne", (a, a), BOOL, 0, 1) if name in ("minimum", "maximum") else E("ne", (b, b), BOOL, 0, 1)
-            first = E("or", (first, nan), BOOL, 0, 1)
+            first = E("or", (nan, first) if clips else (first, nan), BOOL, 0, 1)  # derivatives tell them apart
         low, high = (min(a.low, b.low), max(a.high, b.high)) if kind.letter in "iu" else (None, None)
         return self.temporary(E("select", (first, a, b), Kind(kind.code), low, high))
 
