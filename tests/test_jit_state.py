@@ -19,7 +19,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import fx, grad, jit
+from minnp import Context, fx, grad, jit
 from minnp.errors import CaptureError
 
 X = np.arange(6.0).reshape(2, 3)
@@ -819,6 +819,22 @@ def test_numbers_are_copied_and_pickled():
         rate, product, twice = f(X, n)
         assert (rate, twice, g(n)) == (n, n * 2, n + 1) and type(g(n)) is type(n)
         onp.testing.assert_array_equal(product, onp.asarray(X) * n)
+
+
+def test_writes_to_an_array_on_a_device_come_back_and_its_function_is_compiled() -> None:
+    pytest.importorskip("torch", reason="the torch backend needs torch")
+
+    @jit
+    def f(x: Any) -> Any:
+        x[0] = 9.0
+        return x * 2
+
+    for n in range(3):
+        with Context("cpu", 0, "torch"):
+            x = np.arange(4.0) + n
+        onp.testing.assert_array_equal(f(x), [18.0, 2.0 + 2 * n, 4.0 + 2 * n, 6.0 + 2 * n])
+        assert x[0] == 9.0
+    assert f.captures == 1
 
 
 def histogram(x: Any, k: Any) -> Any:

@@ -556,14 +556,20 @@ def _captured(
     captured.left, captured.ended = trace.left, trace.ended
     made = (
         captured,
-        [p.value if type(p) is Live else as_host_arrays(p) for p in parts],
-        list(map(as_host_arrays, finals)),
+        [p.value if type(p) is Live else _handed_out(p) for p in parts],
+        list(map(_handed_out, finals)),
     )
     if error is not None:
         if unfinished is not None:
             unfinished += made
         raise error
     return made
+
+
+def _handed_out(x: Any) -> Any:
+    """What a captured function returned, as the caller gets it: another array than what the function may have kept."""
+    out = as_host_arrays(x)
+    return array_of(lower(read(out))) if out is x and type(x) is VirtualArray else out
 
 
 def _inside(x: int, least: int, most: int) -> bool:
