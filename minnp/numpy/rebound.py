@@ -20,7 +20,7 @@ import numpy as onp
 
 from ..core.api.namespace import wrapped
 from ..core.arrays import devices
-from ..core.arrays.array import ndarray
+from ..core.arrays.array import ARRAY_TYPES, ndarray
 from ..core.rows.dispatch import DEFINITIONS, defines
 from ..core.rows.value import STAND_INS
 from .arguments import as_array, plain
@@ -109,7 +109,8 @@ def _globals_of(name: str) -> dict[str, Any]:
     names = _GLOBALS.get(name)
     if names is None:
         # known before it is filled: functions of a module name each other
-        names = _GLOBALS[name] = {"__builtins__": {**vars(builtins), "__import__": _import, "type": _Type}}
+        seen = {"__import__": _import, "type": _Type, "isinstance": _is}
+        names = _GLOBALS[name] = {"__builtins__": {**vars(builtins), **seen}}
         for key, value in vars(sys.modules[name]).items():
             if key != "__builtins__":  # where a shell keeps its last result, `_`
                 names[key] = _ours(value)
@@ -131,6 +132,11 @@ class _AsType(type):
 
 class _Type(metaclass=_AsType):
     """`type` as rebound code sees it: of what stands for a number under jit, type(x) is the number's."""
+
+
+def _is(x: Any, kinds: Any) -> bool:
+    """`isinstance` as rebound code sees it: a traced number is an array, whose operators and `out=` it goes on with."""
+    return isinstance(x, kinds) or (type(x) in ARRAY_TYPES and ndarray in (kinds if type(kinds) is tuple else (kinds,)))
 
 
 class _Namespace:
