@@ -8,6 +8,7 @@ import dataclasses
 import enum
 import functools
 import itertools
+import math
 import pickle
 import random
 import struct
@@ -904,3 +905,93 @@ def test_what_keeps_nothing_outside_is_compiled(f: Callable, transformed: Callab
     for n, k in enumerate(([1, 2], [1, 2], [2, 1], [2, 1], [1, 2])):
         onp.testing.assert_allclose(compiled(x + n, np.array(k)), eager(x + n, np.array(k)))
     assert 1 <= compiled.captures <= 2
+
+
+STREAMS = {
+    "numpy.Generator": lambda: onp.random.default_rng(0),
+    "numpy.RandomState": lambda: onp.random.RandomState(0),
+    "minnp.Generator": lambda: np.random.default_rng(0),
+}
+
+
+@pytest.mark.parametrize("make", STREAMS.values(), ids=STREAMS)
+def test_each_call_draws_from_generators(make):
+    draws = lambda r, x: x[0] + r.normal()
+    given, held, eager = make(), make(), make()
+    inside = jit(lambda x: draws(held, x))
+    f = jit(draws)
+    for _ in range(4):
+        expected = draws(eager, X[0])
+        assert float(f(given, X[0])) == float(inside(X[0])) == float(expected)
+
+
+def test_each_call_draws_from_numpys_own_numbers_and_pythons():
+    f = jit(lambda x: x[0] + onp.random.rand())
+    g = jit(lambda r, x: x[0] + r.random())
+    onp.random.seed(0)
+    found = [float(f(X[0])) for _ in range(4)]
+    onp.random.seed(0)
+    assert found == [float(X[0, 0]) + onp.random.rand() for _ in range(4)]
+    given, eager = random.Random(0), random.Random(0)
+    assert [float(g(given, X[0])) for _ in range(4)] == [float(X[0, 0]) + eager.random() for _ in range(4)]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: math.copysign(1, x[0]),
+        lambda x: math.atan2(x[0], -1.0),
+        lambda x: 1 / math.copysign(float(x[0]) + 1, x.tolist()[0]),
+        lambda x: repr(x[0].item()) == "-0.0",
+    ],
+)
+def test_numbers_that_leave_are_told_from_their_negative_zeros(f):
+    g = jit(f)
+    for v in (0.0, -0.0, 0.0, 1.0, -0.0):
+        assert g(np.array([v])) == f(np.array([v]))
+
+
+def test_what_changes_its_type_between_calls_is_captured_anew():
+    class Holder:
+        v: Any = None
+
+    held = Holder()
+    f, g = jit(lambda x: x * 2 if held.v else x), jit(lambda x: x * 2 if 2 in held.v else x)
+    for v in ([], 0, {}, 3, (), [1], None, {5}):
+        held.v = v
+        onp.testing.assert_array_equal(f(X), onp.asarray(X) * (2 if v else 1))
+    for v in ({2}, (2,), {3}, [2], (), {2: 1}):
+        held.v = v
+        onp.testing.assert_array_equal(g(X), onp.asarray(X) * (2 if 2 in v else 1))
+    h = jit(lambda x: x * 2 if held.v.flags.c_contiguous else x)
+    for v in (np.ones((2, 3)), np.ones((3, 2)).T, np.ones((2, 3))):
+        held.v = v
+        onp.testing.assert_array_equal(h(X), onp.asarray(X) * (2 if v.flags.c_contiguous else 1))
+
+
+def test_what_a_default_argument_reads_is_looked_at():
+    k = 2.0
+    inner = lambda x: x * k
+    f = jit(lambda x, base=inner: base(x))
+    onp.testing.assert_array_equal(f(X), onp.asarray(X) * 2)
+    k = 3.0
+    onp.testing.assert_array_equal(f(X), onp.asarray(X) * 3)
+
+
+@pytest.mark.parametrize("dtype", [int, onp.int8])
+def test_numbers_that_integers_cannot_hold_are_refused_at_every_call(dtype):
+    def f(x):
+        y = np.zeros(2, dtype)
+        for i in range(2):
+            y[i] = x[i] * 1
+        return y
+
+    g = jit(f)
+    for v in ([1.0, 2.0], [1.0, 2.5], [1.0, onp.nan], [1.0, 1e300], [1, 2], [1, 300], [1, -200], [3.0, 4.0]):
+        try:
+            expected = f(onp.array(v))
+        except (ValueError, OverflowError) as error:
+            with pytest.raises(type(error)):
+                g(np.array(v))
+        else:
+            onp.testing.assert_array_equal(g(np.array(v)), expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 
 import numpy as onp
@@ -399,3 +400,30 @@ def test_the_examples_of_a_batch(f, axes, args, monkeypatch, cut):
     fresh = type(f)(f.__code__.replace(co_name=f"{f.__name__}_"), f.__globals__)
     batches.same(fresh, axes, args)
     assert one_way != bool(cut)
+
+
+def test_threads_compile_one_loop_at_once():
+    def f(x, y):
+        s = 0.0
+        for i in range(len(x)):
+            s += x[i] * y[i] if x[i] > 0.5 else y[i]
+        return s
+
+    rows = onp.random.default_rng(0).random((4, 3))
+    expected = [float(f(rows[i], rows[i - 1])) for i in range(4)]
+    given = [np.array(row) for row in rows]
+    for turn in range(8):
+        copy = type(f)(f.__code__.replace(co_name=f"f{turn}"), f.__globals__)
+        found = [None] * 8
+
+        def work(k, copy=copy, found=found):
+            g = jit(copy)
+            found[k] = [float(g(given[i % 4], given[i % 4 - 1])) for i in range(20)]
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for one in found:
+            onp.testing.assert_allclose(one, expected * 5, rtol=1e-12)

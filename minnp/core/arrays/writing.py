@@ -25,7 +25,7 @@ from ..rows.primitive import TABLE, primitive
 from ..rows.references import references
 from ..rows.state import capture, state
 from ..rows.strides import alike
-from ..rows.value import Buffer, Host, Tracer, base_of, concrete, example, owner
+from ..rows.value import Buffer, Host, Tracer, base_of, concrete, example, is_scalar, owner
 from .array import Array, ndarray, read, replay, root_of, same_numbers, stack_nested, steps_of, unwrap, views_of
 from .devices import at_index, index_on_host
 from .saved import note
@@ -262,6 +262,9 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         watching.ends(SHARED)
         watching.ended = ended  # other arguments may not
         return write(h, *said, fresh)
+    if watching is not None and not watching.symbolic and type(value) is Tracer and may_be_refused(value, old.dtype):
+        watching.ends(f"a number of {value.dtype} is written into an array of {old.dtype}, which refuses some numbers")
+        return write(h, *said, fresh)
     lies = example(old)
     if type(lies) is Host and not lies.flags.writeable and (watching is not None or not lent(old)):
         if watching is not None:
@@ -286,6 +289,13 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     if type(root) is ndarray or root._host is not None:
         _watch(result, root)
     root._host, root._value = None, result
+
+
+def may_be_refused(value: Tracer, dtype: onp.dtype) -> bool:
+    """Whether NumPy raises for some numbers of a scalar's dtype as an element of integers: NaN, or out of range."""
+    if dtype.kind not in "iu" or not is_scalar(value):
+        return False
+    return value.dtype.kind == "f" or (value.dtype.kind in "iu" and not onp.can_cast(value.dtype, dtype))
 
 
 def basic(step: tuple) -> bool:

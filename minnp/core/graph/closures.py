@@ -12,6 +12,7 @@ import dis
 import enum
 import functools
 import inspect
+import itertools
 import operator
 import random
 import sys
@@ -41,6 +42,7 @@ from ..rows.value import Buffer, Host
 from .effects import Diverged
 from .graph import Graph
 from .scalars import typed_variables
+from .signature import identity
 
 NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic, onp.dtype, enum.Enum)
 STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
@@ -144,9 +146,11 @@ class Slots:
 
 
 def drawn_from(x: Any) -> bool:
-    """Whether each use of an object gives something else: an iterator of Python's, or its random numbers."""
+    """Whether each use of an object gives something else: an iterator of Python's, its random numbers, or NumPy's."""
     if isinstance(x, (BuiltinMethodType, MethodType)):
         x = x.__self__
+    if isinstance(x, STREAMS) and type(x).__module__.startswith("numpy."):
+        return True
     if x is random or isinstance(x, random.Random):
         return True
     t = type(x)
@@ -183,12 +187,14 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
     own: list[tuple] = []  # what the classes of objects hold for them all
     pending: list[tuple[Any, Binding | None]] = [(x, None) for x in (function, *roots)]
     codes: list[CodeType] = []
+    draws = any(map(drawn_from, roots))
     while pending and len(seen) < MOST:
         x, via = pending.pop()
         if id(x) not in seen:
             seen[id(x)] = x
             if isinstance(x, FunctionType) and _own(x.__code__.co_filename):
                 codes += _nested(x.__code__)
+                draws |= any(_draws(code, x.__globals__) for code in _nested(x.__code__))
             if isinstance(x, CONTAINERS) and not (via and via.foreign):
                 before.add(x)
             for default in (
@@ -236,7 +242,7 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
         if not names.isdisjoint(ASKING) or not hides.isdisjoint(type(x).__mro__):
             others.append(counted([vars(x)], 0, vars(x), via))
     reached = lambda p: p.item or p.key in names or type(p.key) is int
-    before.draws = any(map(reached, drawn))
+    before.draws = draws or any(map(reached, drawn))
     itself = getattr(inspect.unwrap(function), "__code__", None)
     before.types = any(typed_variables(code) - {"self"} for code in codes if code is not itself)
     for p in found:
@@ -279,6 +285,8 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
         for name in named & x.__globals__.keys():
             yield Binding(x.__globals__, name, x.__globals__[name])
         yield from [Binding(x.__dict__, k, v) for k, v in x.__dict__.items()] if own else ()
+        defaults = (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()) if own else ()
+        yield from [v for v in defaults if not isinstance(v, (*ARRAYS, *NUMBERS))]
     elif isinstance(x, MethodType):
         yield from (x.__func__, x.__self__)
     elif isinstance(x, functools.partial):
@@ -327,7 +335,7 @@ def many_numbers(x: Any) -> bool:
 def unchanged(x: Any, was: Any) -> bool:
     """Whether a container or an array is what it was, or a container as long."""
     if type(was) is int:
-        return len(x) == was
+        return hasattr(x, "__len__") and len(x) == was
     return x == was if type(x) in (list, dict, set) else type(x) is Host and same_bytes(x, was)
 
 
@@ -336,6 +344,15 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
     for c in code.co_consts:
         if isinstance(c, CodeType):
             yield from _nested(c)
+
+
+def _draws(code: CodeType, names: dict) -> bool:
+    """Whether code uses the random numbers of NumPy's own module, of which each call takes some."""
+    if "random" not in code.co_names and not any(names.get(name) is onp.random for name in code.co_names):
+        return False
+    steps = [i for i in dis.get_instructions(code) if i.opname.startswith("LOAD_")]
+    found = [(names.get(a.argval), b.argval) for a, b in itertools.pairwise(steps) if a.opname == "LOAD_GLOBAL"]
+    return any(module is onp.random or (module is onp and name == "random") for module, name in found)
 
 
 def _own(file: str | None) -> bool:
@@ -409,7 +426,7 @@ class Environment:
                 array = unwrapped(new)
                 if not _lie_alike(array, self.names.get(name)) or moved.setdefault(name, array) is not array:
                     return False
-            elif binding.was is not None and numbers:
+            elif binding.was is not None and numbers and type(new) is type(binding.value):
                 looked.append((binding, new))
             elif binding.was is not None and not unchanged(new, binding.was):
                 return False
@@ -444,14 +461,16 @@ def _now(binding: Binding) -> tuple[Any, Any]:
 
 def _kind(x: Any) -> Any:
     """What two things must have in common for one of them to serve: numbers all; containers and objects the keys."""
-    if isinstance(x, NUMBERS) or (callable(x) and hasattr(x, "__name__")):
+    if isinstance(x, NUMBERS):
+        return identity(x)
+    if callable(x) and hasattr(x, "__name__"):
         return type(x), x
     if isinstance(x, functools.partial):
         return type(x), id(x)
     if isinstance(x, (list, tuple)):
         return type(x), len(x)
     if isinstance(x, ARRAYS):
-        return type(x), x.shape, x.dtype
+        return type(x), x.shape, x.dtype, getattr(x, "strides", None)
     if isinstance(x, STREAMS):  # the graph holds it
         return id(x)
     return type(x), list(x if isinstance(x, dict) else getattr(x, "__dict__", [id(x)]))

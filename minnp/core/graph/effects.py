@@ -70,8 +70,19 @@ def guard(value: Any, kind: str, expected: Any) -> None:
     elif isinstance(expected, (onp.ndarray, onp.generic)):
         if not onp.array_equal(value, expected, equal_nan=expected.dtype.kind in "fc"):
             raise Diverged
-    elif value != expected:
+        if expected.dtype.kind in "fc" and not expected.all() and _signs(value) != _signs(expected):
+            raise Diverged
+    elif value != expected or (
+        not expected and type(expected) in (float, complex) and _signs(value) != _signs(expected)
+    ):
         raise Diverged
+
+
+def _signs(x: Any) -> bytes:
+    """Which numbers are -0.0, in their real and imaginary parts: what Python reads of a number may tell."""
+    x = onp.atleast_1d(x)
+    parts = (x.real, x.imag) if x.dtype.kind == "c" else (x,)
+    return b"".join([((p == 0) & onp.signbit(p)).tobytes() for p in parts])
 
 
 def fails(row: Callable, error: type, args: tuple, kwargs: dict) -> None:

@@ -26,7 +26,7 @@ from ..arrays.writing import SHARED, write
 from ..compiled import Dispatch, fastpath
 from ..cpu.products import single_thread
 from ..graph.capture import Captured, capture_call, copied
-from ..graph.closures import Before, bindings, goes_on, holds
+from ..graph.closures import STREAMS, Before, bindings, goes_on, holds
 from ..graph.effects import Diverged
 from ..graph.graph import Graph
 from ..graph.interpreter import blame
@@ -292,7 +292,7 @@ class Jitted(Dispatch):
         # another thread may have cleared them
         names, fixed, backend = leaf_names(self.function, *marked), self.fixed.setdefault(key, set()), key[-1]
         before = Before()
-        found = bindings(self.function, [v for v in values if holds(v)], before)
+        found = bindings(self.function, [v for v in values if holds(v) or isinstance(v, STREAMS)], before)
         asked = {i for i, v in enumerate(values) if changes(v) and (before.types or names[i] in self.typed)} - fixed
         if asked:
             fixed |= asked

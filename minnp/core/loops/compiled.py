@@ -146,10 +146,7 @@ class Code:
             if k in self.written:
                 results.append(a)
         key = tuple([a.flags.c_contiguous for a in arrays.values()])
-        found = self.built.get(key)
-        if found is None:
-            found = self.built[key] = self.build(key)
-        function, errors, _ = found
+        function, errors, _ = self.built.get(key) or self.built.setdefault(key, self.build(key))
         slots = onp.empty(self.layout.size, onp.int64)
         slots[0] = slots[MET] = 0
         self.pack.pack_into(slots, 8 * FIRST, *numbers)
@@ -255,7 +252,8 @@ class Code:
     def address(self, contiguous: tuple) -> int:
         """Where the machine code for arrays that lie so begins."""
         if contiguous not in self.built:
-            self.built[contiguous] = self.build(contiguous)
+            # what another thread built meanwhile stays: machine code that it runs may not be let go of
+            self.built.setdefault(contiguous, self.build(contiguous))
         return self.built[contiguous][2]
 
     def build(self, contiguous: tuple) -> tuple:

@@ -293,7 +293,7 @@ class Pieces(Code):
         key = tuple([a.flags.c_contiguous for a in arrays])
         found = self.ranges.get(key)
         if found is None:
-            found = self.ranges[key] = self.built_ranges(key)
+            found = self.ranges.setdefault(key, self.built_ranges(key))
         found.run(1, count, 1 if threads.alone() else threads.num_threads(), slots, *arrays)
         try:
             if slots[:, 0].any() or (warns and slots[:, MET].any()):
