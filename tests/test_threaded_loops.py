@@ -164,7 +164,7 @@ def same(f, a, g=None):
         found, expected = (v if type(v) is tuple else (v,) for v in (found, expected))
         for u, v in zip((*found, *mine), (*expected, *theirs), strict=True):
             assert onp.asarray(u).dtype == onp.asarray(v).dtype
-            onp.testing.assert_allclose(u, v, rtol=1e-14)
+            onp.testing.assert_allclose(u, v, rtol=1e-14, atol=1e-14)
 
 
 def test_prange_is_range_in_python():

@@ -167,11 +167,12 @@ class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
 
-    __slots__ = ("code", "derivatives", "program", "slices", "together")
+    __slots__ = ("code", "derivatives", "program", "slices", "threaded", "together")
 
     def __init__(self, code: Code) -> None:
         rules = {"vjp": Joint(self.cotangents), "jvp": Joint(self.tangents), "batch": self.examples}
         piece, self.together = cut(code.program)
+        self.threaded = piece is not None  # whether threads run pieces of it
         if not engine.available():  # of a graph that was pickled elsewhere
             f = as_python(code.program)
             code.call = lambda *values, donate=None: f(*values)
@@ -195,7 +196,8 @@ class LoopRow(Primitive):
         which of the results it has). It raises Again where this one would raise. None: nothing remains."""
         names = [i.name for i in self.program.given]
         every = list(range(len(names)))
-        if used and (self.program.results or self.program.mark != "~"):
+        # pieces of a loop join their results in one order, whoever reads them
+        if used and (self.program.results or self.program.mark != "~" or self.threaded):
             return self, every, list(used)
         parts = self.parts()
         kept = frozenset(parts[k] for k in used)
