@@ -218,17 +218,10 @@ def _is(view: ndarray, self: ndarray, index: Any) -> bool:
     return len(steps) == len(view._steps) and all(map(_same_step, steps, view._steps))
 
 
-def _equal(a: dict, b: dict) -> bool:
-    """Whether parameters are equal; axes may be given by an array."""
-    host = lambda x: isinstance(x, onp.ndarray)
-    same = lambda x, y: onp.array_equal(x, y) if host(x) or host(y) else x == y
-    return a.keys() == b.keys() and all(same(x, b[k]) for k, x in a.items())
-
-
 def _same_step(a: tuple, b: tuple) -> bool:
     (row, params), (other, others) = a, b
     # an index that a vmap batches is itself alone
-    return row is other and (params is others or (_plain(params) and _plain(others) and _equal(params, others)))
+    return row is other and (params is others or (_plain(params) and _plain(others) and params == others))
 
 
 def _plain(params: dict) -> bool:

@@ -352,8 +352,12 @@ def _meta(v: Any) -> Any:
 
 
 def _settled(v: Any) -> Any:
-    """A parameter that is an array of ours, where Python has a number: the number, and the graph holds for it alone."""
-    return onp.asarray(concretize(read(v), int))[()] if type(v) in ARRAY_TYPES and type(read(v)) is Tracer else v
+    """A parameter that is an array of ours, where Python has a number or axes: these, and the graph holds for them
+    alone."""
+    if type(v) not in ARRAY_TYPES or type(read(v)) is not Tracer:
+        return v
+    found = onp.asarray(concretize(read(v), int))
+    return tuple(found.tolist()) if found.ndim == 1 and found.dtype.kind in "iu" else found[()]
 
 
 def _lift(x: Any, f: Callable) -> Any:

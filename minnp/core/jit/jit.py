@@ -523,9 +523,8 @@ def jit(
     not compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings), or may take from
     an iterator outside or from Python's random numbers. All else that f does besides computing (it prints a fixed
     text) happens when a path is captured. Arrays and numbers read from outside (closures, globals, attributes, items,
-    by properties and operators of classes too) are read anew at every call; with another number, or function in a
-    variable of an enclosing one or an attribute, it is captured anew. Numbers that libraries hold, and global
-    functions, are taken as they were.
+    by properties and operators of classes too) are read anew at every call; with another number, function, class or
+    object, it is captured anew. Numbers that libraries hold are taken as they were.
     static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys before a CaptureError says that the function keeps making new ones
     compiler   "llvm": machine code, made by llvmlite. Arithmetic is NumPy's to the bit; sums,
