@@ -599,9 +599,9 @@ def stop(*_):
     raise TimeoutError("60 seconds of the processor")
 
 
-if __name__ == "__main__":
+def main(differs, program):
+    """Run the programs whose numbers the command line names, each for at most a minute, and print those that differ."""
     first, count = map(int, sys.argv[1:3])
-    differs = {"gradient": differs_in_gradient, "batch": differs_in_batch}.get(sys.argv[-1], differs)
     wrong, reasons, sources = 0, collections.Counter(), set()
     signal.signal(signal.SIGPROF, stop)
     for seed in range(first, first + count):
@@ -609,15 +609,19 @@ if __name__ == "__main__":
         try:
             said = differs(seed)
         except Exception as error:
-            said = f"program {seed}: {type(error).__name__}: {error}\n{Program(seed).source}"
+            said = f"program {seed}: {type(error).__name__}: {error}\n{program(seed).source}"
         signal.setitimer(signal.ITIMER_PROF, 0)
         left = [row["why"].partition(" (")[0] for row in minnp.report(reset=True) if row["backend"] == "python"]
         reasons.update(set(left))
         tally["wholly compiled"] += not left
-        sources.add(Program(seed).source)
+        sources.add(program(seed).source)
         if said:
             wrong += 1
-            print(said, flush=True)
+            print(said, "\n", flush=True)
     print(reasons.most_common(40))
     print(dict(tally), len(sources), "programs")
     print(f"{wrong} of {count} differ")
+
+
+if __name__ == "__main__":
+    main({"gradient": differs_in_gradient, "batch": differs_in_batch}.get(sys.argv[-1], differs), Program)

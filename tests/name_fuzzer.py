@@ -4,15 +4,13 @@ alone. Run by NumPy, by eager minnp and under jit: values, types, errors, what i
 `python tests/name_fuzzer.py FIRST COUNT [gradient]` runs programs by their numbers and prints those that differ.
 """
 
-import collections
-import signal
 import sys
 import types
 import warnings
 
 import loop_fuzzer
 import numpy
-from loop_fuzzer import RAISED, Choices, function, made, stop, tally
+from loop_fuzzer import RAISED, Choices, function, made, tally
 
 import minnp
 import minnp.numpy
@@ -330,23 +328,4 @@ def differs_in_gradient(seed):
 
 
 if __name__ == "__main__":
-    first, count = map(int, sys.argv[1:3])
-    differs = differs_in_gradient if sys.argv[-1] == "gradient" else differs
-    wrong, reasons = 0, collections.Counter()
-    signal.signal(signal.SIGPROF, stop)
-    for seed in range(first, first + count):
-        signal.setitimer(signal.ITIMER_PROF, 60)
-        try:
-            said = differs(seed)
-        except Exception as error:
-            said = f"program {seed}: {type(error).__name__}: {error}\n{Names(seed).source}"
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        left = [row["why"].partition(" (")[0] for row in minnp.report(reset=True) if row["backend"] == "python"]
-        reasons.update(set(left))
-        tally["wholly compiled"] += not left
-        if said:
-            wrong += 1
-            print(said, "\n", flush=True)
-    print(reasons.most_common(30))
-    print(dict(tally))
-    print(f"{wrong} of {count} differ")
+    loop_fuzzer.main(differs_in_gradient if sys.argv[-1] == "gradient" else differs, Names)
