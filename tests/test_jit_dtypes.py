@@ -285,6 +285,8 @@ def answered(f: Callable, *args: Any) -> Any:
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.long
+@pytest.mark.either("what numbers become is decided in Python")
 @pytest.mark.parametrize("text", PROGRAMS.strip().splitlines())
 def test_numbers_beside_arrays_are_numpys(text):
     if not NUMPY2 and text.endswith("# NumPy 2"):
