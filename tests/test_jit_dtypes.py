@@ -3,7 +3,6 @@ its exceptions, in every call."""
 
 from __future__ import annotations
 
-import gc
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -285,16 +284,6 @@ def answered(f: Callable, *args: Any) -> Any:
             return next(c for c in type(error).__mro__ if c.__module__ == "builtins")
 
 
-@pytest.fixture(scope="module")
-def alone():
-    """What other tests left in this process is not searched for what calls that raise may have kept."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-
-
-@pytest.mark.usefixtures("alone")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.long
 @pytest.mark.either("what numbers become is decided in Python")

@@ -11,6 +11,7 @@ import numpy as onp
 from ..core.arrays.array import ARRAY_TYPES, read
 from ..core.rows.dispatch import defines
 from ..core.rows.primitive import CONSTANT, Meta, Primitive, primitive
+from ..core.rows.state import recording
 from ..core.rows.value import Host
 from .arguments import as_array, operand, plain, spelled
 from .facts import same, sampled, spread
@@ -110,11 +111,11 @@ defines(onp.isin)(spelled(isin, "element test_elements | assume_unique invert ki
 
 
 def _answer(spelling: Callable) -> Callable:
-    """The definition of a row whose result is Python's bool where NumPy's would be."""
+    """The definition of a row whose result is Python's bool, as NumPy's is, but in a graph that has no values."""
 
     def definition(*args: Any, **kwargs: Any) -> Any:
         y = spelling(*args, **kwargs)
-        return bool(y) if type(y) is onp.bool_ else y
+        return y if recording() else bool(y)
 
     return definition
 

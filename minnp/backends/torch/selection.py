@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -138,6 +139,8 @@ def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
     dtype, device = promote(a, b), device_of((a, b))
     if dtype in UNSIGNED or not isinstance(rtol, float) or not isinstance(atol, float):
         refuse("isclose of these arguments")
+    if not (0 <= rtol < math.inf and 0 <= atol < math.inf):
+        refuse("tolerances of which NumPy warns, or that are negative")
     if not (dtype.is_floating_point or dtype.is_complex):
         dtype = torch.float64
     a, b = torch.broadcast_tensors(cast(a, dtype, device), cast(b, dtype, device))

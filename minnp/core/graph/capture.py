@@ -481,9 +481,9 @@ def capture_call(
         kept.count()
         if error.discarded:  # type: ignore[attr-defined]
             forget(error)
-            inputs.clear()
-            del trace, boxed, given, before
-        kept.exchange(alive, raised=not error.discarded)  # type: ignore[attr-defined]
+        inputs.clear()
+        del trace, boxed, given, before
+        kept.exchange(alive, None if error.discarded else error)  # type: ignore[attr-defined]
         raise
     kept.count()
     inputs.clear()

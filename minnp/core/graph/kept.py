@@ -13,9 +13,10 @@ import operator
 import sys
 import traceback
 import weakref
-from collections import OrderedDict, deque
-from collections.abc import Iterable, Sequence
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from types import (
     AsyncGeneratorType,
     CellType,
@@ -24,6 +25,7 @@ from types import (
     FunctionType,
     GeneratorType,
     MemberDescriptorType,
+    ModuleType,
 )
 from typing import Any
 
@@ -39,6 +41,7 @@ from .scalars import Live
 
 SUSPENDED = {GeneratorType: "gi_frame", CoroutineType: "cr_frame", AsyncGeneratorType: "ag_frame"}
 OURS = (*ARRAY_TYPES, Tracer, Live, Node, FrameType)  # what holds a stand-in and is no state of the program's
+NEAR = 4000  # so many objects are looked at before the whole process is searched
 
 
 class Kept:
@@ -73,23 +76,29 @@ class Kept:
             if type(h) is VirtualArray:
                 self.arrays += map(weakref.ref, (h,) if type(h._root) is not VirtualArray else (h, h._root))
 
-    def exchange(self, trace: weakref.ref, raised: bool = False) -> bool:
+    def exchange(self, trace: weakref.ref, error: BaseException | None = None) -> bool:
         """Exchange what is still referred to, once the call is over; whether something was.
 
-        raised   whether an exception refers to the function's variables"""
+        error   what was raised, which refers to the function's variables"""
         if not self.escaped and not self._left(trace):
             return False
-        for generation in () if self.escaped or raised else (1, 2):  # a function that calls itself is a cycle
+        for generation in (
+            () if self.escaped or error is not None else (1, 2)
+        ):  # a function that calls itself is a cycle
             gc.collect(generation)
             if not self._left(trace):
                 return False
-        watched = [h for r in self.arrays if (h := r()) is not None]
-        if (live := trace()) is not None:
+        watched = [x for x in (r() for r in self.arrays) if x is not None]
+        near = None if error is None else Near(error, trace, watched, self.escaped)
+        if near is not None and near.all:
+            watched += near.stand_ins
+        elif (live := trace()) is not None:
             watched += stand_ins(live)
         found = list({id(x): x for x in watched}.values())
         new = {id(x): r for x in found if (r := self._real(x)) is not x}
         new |= {id(c): inside(self.arguments, where) for c, where in self.escaped}
-        return _exchanged([x for x in (*found, *(c for c, _ in self.escaped)) if id(x) in new], new)
+        referrers = near.referrers if near is not None and near.all else gc.get_referrers
+        return _exchanged([x for x in (*found, *(c for c, _ in self.escaped)) if id(x) in new], new, referrers)
 
     def _left(self, trace: weakref.ref) -> bool:
         return trace() is not None or any(r() is not None for r in self.arrays)
@@ -119,6 +128,51 @@ def stand_ins(trace: Any) -> list:
     return arrays + [x for x in found if type(x) is Live]
 
 
+class Near:
+    """What an exception refers to, directly or not: the variables of the functions that it went through.
+
+    stand_ins   the numbers and arrays among it that stand for what the trace computes
+    all         whether nothing else refers to those, to the trace, and to what is watched or escaped: then the process
+                need not be searched, which takes 0.2 s where there are a million objects
+    """
+
+    def __init__(self, error: BaseException, trace: weakref.ref, watched: list, escaped: list[tuple]) -> None:
+        self.met: list = [error]
+        met, counts = {id(error)}, Counter[int]()
+        for x in self.met:  # which grows
+            for r in () if x is trace() else _parts(x):
+                counts[id(r)] += 1
+                if id(r) not in met and gc.is_tracked(r):
+                    met.add(id(r))
+                    self.met.append(r)
+            if len(self.met) > NEAR:
+                break
+        mine = [x for x in self.met if type(x) in (Tracer, Live) and x.trace is trace()]
+        tracers = set(map(id, mine))
+        arrays = [x for x in self.met if type(x) is VirtualArray and not tracers.isdisjoint(map(id, _parts(x)))]
+        self.stand_ins = arrays + [x for x in mine if type(x) is Live]
+        copies = [c for c, _ in escaped]
+        followed = [trace(), *mine, *arrays, *watched, *copies]
+        lists = (self.met, self.stand_ins, mine, arrays, followed, watched, copies, copies)  # `escaped` has them, too
+        own = Counter(map(id, chain.from_iterable(lists)))
+        x = r = None
+        self.all = len(self.met) <= NEAR and all(
+            references(operator.getitem, followed, i) == counts[k] + own[k] for i, k in enumerate(map(id, followed))
+        )
+
+    def referrers(self, *objects: Any) -> list:
+        """As gc.get_referrers, among what was met."""
+        ids = set(map(id, objects))
+        return [x for x in self.met if not ids.isdisjoint(map(id, _parts(x)))]
+
+
+def _parts(x: Any) -> list:
+    """What an object refers to, but for what functions and classes share with the whole program."""
+    if isinstance(x, (type, ModuleType)) or (type(x) is dict and ("__builtins__" in x or "__spec__" in x)):
+        return []
+    return gc.get_referents(x)
+
+
 def forget(error: BaseException | None) -> None:
     """Let go of the variables of the functions that an exception went through."""
     while error is not None:
@@ -127,13 +181,13 @@ def forget(error: BaseException | None) -> None:
 
 
 # ------------------------------------------------------------------ exchanging
-def _exchanged(old: list, new: dict[int, Any]) -> bool:
-    """Put new[id(x)] in the place of each x of `old`, whoever holds it; whether somebody did."""
+def _exchanged(old: list, new: dict[int, Any], referrers: Callable) -> bool:
+    """Put new[id(x)] in the place of each x of `old`, whoever of the `referrers` holds it; whether somebody did."""
     found, met = False, [old]  # tuples whose ids are keys stay alive
     while met[-1]:
         mine = {id(met), *map(id, met)}  # no variable of a function within may hold what is looked for
         tuples: list = []
-        for holder in gc.get_referrers(*met[-1]):
+        for holder in referrers(*met[-1]):
             if id(holder) in mine or id(holder) in new or type(holder) in OURS:
                 continue
             if not isinstance(holder, (tuple, frozenset)):
