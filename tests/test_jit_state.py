@@ -995,3 +995,81 @@ def test_numbers_that_integers_cannot_hold_are_refused_at_every_call(dtype):
                 g(np.array(v))
         else:
             onp.testing.assert_array_equal(g(np.array(v)), expected)
+
+
+@dataclasses.dataclass(slots=True)
+class OneSlot:
+    n: Any = None
+
+
+def test_defaults_that_are_replaced_are_seen() -> None:
+    def helper(x: Any, k: float = 2.0, *, j: float = 1.0) -> Any:
+        return x * k + j
+
+    compiled, itself = jit(lambda x: helper(x)), jit(helper)
+    helper_of_one = jit(lambda x: one(x))
+    one = lambda x, by=[2.0]: x * by[0]
+    for change in (
+        lambda: None,
+        lambda: setattr(helper, "__defaults__", (3.0,)),
+        lambda: setattr(helper, "__kwdefaults__", {"j": 2.0}),
+        lambda: helper.__kwdefaults__.update(j=4.0),
+        lambda: one.__defaults__[0].insert(0, 5.0),
+        lambda: setattr(one, "__defaults__", (7.0 * X,)),
+        lambda: setattr(one, "__defaults__", ([6.0],)),
+    ):
+        change()
+        for _ in range(3):
+            onp.testing.assert_array_equal(compiled(X), helper(X))
+            onp.testing.assert_array_equal(itself(X), helper(X))
+            onp.testing.assert_array_equal(helper_of_one(X), X * one.__defaults__[0][0])
+
+
+def test_a_global_that_hides_a_builtin_later_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = jit(lambda x: abs(x) * max(2, 1))
+    for _ in range(3):
+        onp.testing.assert_array_equal(f(-X), X * 2)
+    monkeypatch.setitem(globals(), "abs", lambda x: x * 100)
+    onp.testing.assert_array_equal(f(-X), X * -200)
+    monkeypatch.delitem(globals(), "abs")
+    onp.testing.assert_array_equal(f(-X), X * 2)
+
+
+def slot_that_may_be_empty(s: Any) -> Callable:
+    def f(x: Any) -> Any:
+        s.n = s.n + 1 if hasattr(s, "n") else 1
+        return x * s.n
+
+    return f
+
+
+def tries_a_slot(s: Any) -> Callable:
+    def f(x: Any) -> Any:
+        try:
+            return x * s.n
+        except AttributeError:
+            return x * 10
+
+    return f
+
+
+@pytest.mark.parametrize("make", [slot_that_may_be_empty, tries_a_slot])
+@pytest.mark.parametrize("kind", [OneSlot, types.SimpleNamespace])
+def test_attributes_that_are_not_there_yet_are_looked_at(make: Callable, kind: type) -> None:
+    own, compiled = kind(n=1), kind(n=1)
+    del own.n, compiled.n
+    f, g = make(own), jit(make(compiled))
+    for k in range(5):
+        onp.testing.assert_array_equal(g(X), f(X))
+        if k == 3:
+            own.n = compiled.n = 5
+
+
+def test_objects_of_classes_without_a_module_are_looked_at() -> None:
+    made = eval("type('Made', (), {'k': 4})", {})
+    instance = made()
+    f = jit(lambda x: x * instance.k + made.k)
+    for k in (4, 5):
+        made.k = k
+        for _ in range(3):
+            onp.testing.assert_array_equal(f(X), X * k + k)

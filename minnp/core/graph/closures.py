@@ -8,6 +8,7 @@ number the function is captured anew, a specialisation of its own if that makes 
 from __future__ import annotations
 
 import argparse
+import builtins
 import dis
 import enum
 import functools
@@ -44,6 +45,14 @@ from .graph import Graph
 from .scalars import typed_variables
 from .signature import identity
 
+
+class Absent(enum.Enum):
+    """What is held under a name that nothing is bound to: a global that hides no builtin yet, an empty slot."""
+
+    ABSENT = 0
+
+
+ABSENT = Absent.ABSENT
 NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic, onp.dtype, enum.Enum)
 STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 UNBOUND = (LookupError, ValueError, TypeError)  # what a binding raises that holds nothing any more
@@ -53,8 +62,11 @@ NAMESPACES = (SimpleNamespace, argparse.Namespace)  # of libraries, with the use
 SPECIAL = "call get getattr getattribute getitem len iter next contains bool enter exit float int index complex array"
 SPECIAL += " abs round neg pos invert lt le gt ge eq ne"
 BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift divmod"
+DEFAULTS = ("__defaults__", "__kwdefaults__")
 SPECIAL = {f"__{n}__" for n in [*SPECIAL.split(), *[side + n for n in BINARY.split() for side in ("", "r", "i")]]}
-ASKING = {"hasattr", "getattr", "vars"}  # functions that tell whether an attribute is there
+# What code says that asks whether an attribute is there
+ASKING = {"hasattr", "getattr", "vars", "AttributeError", "Exception"}
+BUILTINS = frozenset(vars(builtins))
 CONTAINERS = (list, dict, set, deque)
 LISTED = 32  # items of a list whose numbers are looked at
 OURS = ("minnp.core", "minnp.numpy", "minnp.backends", "numpy")
@@ -77,7 +89,7 @@ class Binding:
 
     def now(self) -> Any:
         """What it holds now. Raises LookupError or ValueError for nothing."""
-        return self.holder.cell_contents if type(self.holder) is CellType else self.holder[self.key]
+        return held(self.holder, self.key, self.value)
 
     def look(self) -> None:
         """Keep a copy of what its value is now, or its length."""
@@ -88,7 +100,10 @@ class Binding:
         if type(self.holder) is CellType:
             self.holder.cell_contents = self.value
         elif type(self.holder) is dict and "__name__" in self.holder:  # a module's
-            self.holder[self.key] = self.value
+            if self.value is ABSENT:
+                self.holder.pop(self.key, None)
+            else:
+                self.holder[self.key] = self.value
 
     def stays(self) -> bool:
         """Whether it still holds what it held."""
@@ -133,28 +148,34 @@ class Before:
 
 
 class Slots:
-    """The attributes of an object that has no dict, by name."""
+    """The attributes of an object that has no dict, by name; ABSENT for one that is not there."""
+
+    __slots__ = ("owner",)
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
 
     def __getitem__(self, name: str) -> Any:
-        try:
-            return getattr(self.owner, name)
-        except AttributeError:
-            raise KeyError(name) from None
+        return getattr(self.owner, name, ABSENT)
+
+
+def held(holder: Any, key: Any, value: Any) -> Any:
+    """What a cell, dict, list or Slots holds where it held `value`. Raises UNBOUND for nothing."""
+    if type(holder) is CellType:
+        return holder.cell_contents
+    return holder.get(key, ABSENT) if value is ABSENT and type(holder) is dict else holder[key]
 
 
 def drawn_from(x: Any) -> bool:
     """Whether each use of an object gives something else: an iterator of Python's, its random numbers, or NumPy's."""
     if isinstance(x, (BuiltinMethodType, MethodType)):
         x = x.__self__
-    if isinstance(x, STREAMS) and type(x).__module__.startswith("numpy."):
+    if isinstance(x, STREAMS) and module_of(type(x)).startswith("numpy."):
         return True
     if x is random or isinstance(x, random.Random):
         return True
     t = type(x)
-    return isinstance(x, GeneratorType) or (t.__module__ in ("builtins", "itertools") and hasattr(t, "__next__"))
+    return isinstance(x, GeneratorType) or (module_of(t) in ("builtins", "itertools") and hasattr(t, "__next__"))
 
 
 def members(m: Any) -> Iterator[Any]:
@@ -284,9 +305,13 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
             yield Binding(cell, None, value) if own else value  # a library's own names are not bound anew
         for name in named & x.__globals__.keys():
             yield Binding(x.__globals__, name, x.__globals__[name])
+        for name in (named & BUILTINS) - x.__globals__.keys():
+            yield Binding(x.__globals__, name, ABSENT)
         yield from [Binding(x.__dict__, k, v) for k, v in x.__dict__.items()] if own else ()
-        defaults = (*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values()) if own else ()
-        yield from [v for v in defaults if not isinstance(v, (*ARRAYS, *NUMBERS))]
+        names.update(DEFAULTS)
+        for kept in DEFAULTS if own else ():
+            if getattr(x, kept):
+                yield Binding(Slots(x), kept, getattr(x, kept))
     elif isinstance(x, MethodType):
         yield from (x.__func__, x.__self__)
     elif isinstance(x, functools.partial):
@@ -299,13 +324,13 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
         if _own(getattr(x, "__file__", "" if getattr(x, "__spec__", None) is None else None)):
             yield from [Binding(vars(x), k, v) for k, v in vars(x).items() if not isinstance(v, ModuleType)]
     elif isinstance(x, type):
-        if _own(getattr(sys.modules.get(x.__module__), "__file__", "")):
+        if _own(_file(x)):
             classes.update(dict.fromkeys(c for c in x.__mro__ if c is not object))
     elif not holds(x):
         return
     elif "__wrapped__" in getattr(x, "__dict__", ()):
         yield x.__wrapped__
-    elif not type(x).__module__.startswith(OURS):
+    elif not module_of(type(x)).startswith(OURS):
         own = _users(x)
         attributes = getattr(x, "__dict__", {})
         for key, value in attributes.items():
@@ -315,9 +340,7 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
         for c in type(x).__mro__ if own else ():
             slots = Slots(x)
             named = vars(c).get("__slots__", ())
-            yield from [
-                Binding(slots, n, getattr(x, n)) for n in ((named,) if type(named) is str else named) if hasattr(x, n)
-            ]
+            yield from [Binding(slots, n, slots[n]) for n in ((named,) if type(named) is str else named)]
         if own:
             classes.update(dict.fromkeys(c for c in type(x).__mro__ if c is not object))
 
@@ -362,7 +385,17 @@ def _own(file: str | None) -> bool:
 
 def _users(x: Any) -> bool:
     """Whether an object is of a class of the user's, or has the user's values alone."""
-    return isinstance(x, NAMESPACES) or _own(getattr(sys.modules.get(type(x).__module__), "__file__", ""))
+    return isinstance(x, NAMESPACES) or _own(_file(type(x)))
+
+
+def module_of(c: type) -> str:
+    """The name of a class's module; "" for one that was made without (by type, in code without __name__)."""
+    name = getattr(c, "__module__", "")
+    return name if type(name) is str else ""
+
+
+def _file(c: type) -> str | None:
+    return getattr(sys.modules.get(module_of(c)), "__file__", "")
 
 
 def goes_on(part: Any) -> bool:
@@ -393,12 +426,25 @@ class Environment:
     def lines(self, hold: Callable[[str, Any], str]) -> list[str]:
         """Code that raises Diverged unless each binding is what it was; hold(name, object) names an object."""
         terms = []
+        values: dict[tuple, str] = {}  # what is held in one place is looked at once
         for i, (binding, _) in enumerate(self.found):
-            holder, value = hold(f"holder_{i}", binding.holder), hold(f"value_{i}", binding.value)
-            self.lookups[value] = functools.partial(getattr, binding, "value")
-            if type(binding.holder) is CellType:
+            place = id(getattr(binding.holder, "owner", binding.holder)), binding.key
+            looked = place in values
+            value = values[place] if looked else hold(f"value_{i}", binding.value)
+            if not looked:
+                values[place] = value
+                self.lookups[value] = functools.partial(getattr, binding, "value")
+            holder = hold(f"holder_{i}", binding.holder)
+            if looked or type(binding.holder) is tuple:  # which holds what it held
+                pass
+            elif type(binding.holder) is CellType:
                 self.cells[holder] = binding.holder
                 terms.append(f"{holder} is {value}")
+            elif binding.value is ABSENT and type(binding.holder) is dict:
+                self.lookups[holder] = functools.partial(getattr, binding, "holder")
+                terms.append(f"{binding.key!r} not in {holder}")
+            elif type(binding.holder) is Slots and binding.key in DEFAULTS:
+                terms.append(f"{hold(f'owner_{i}', binding.holder.owner)}.{binding.key} is {value}")
             else:
                 self.lookups[holder] = functools.partial(getattr, binding, "holder")
                 terms.append(f"{holder}[{hold('key', binding.key)}] is {value}")
@@ -456,7 +502,7 @@ def _now(binding: Binding) -> tuple[Any, Any]:
         if holder is not via.value and holder is not getattr(via.value, "__dict__", None):
             raise LookupError
         holder = found if holder is via.value else vars(found)
-    return holder, holder.cell_contents if type(holder) is CellType else holder[binding.key]
+    return holder, held(holder, binding.key, binding.value)
 
 
 def _kind(x: Any) -> Any:
