@@ -2514,6 +2514,8 @@ class Translator(Building):
             return self.reduced({"amin": "min", "amax": "max"}.get(name, name), args, kwargs)
         if name in ("dot", "matmul", "inner", "vdot") and len(args) == 2 and not kwargs:
             return self.dot(*args)
+        if name == "ndarray" and len(args) <= 2 and kwargs.keys() <= {"shape", "dtype"}:
+            name = "empty"
         if name in ("zeros", "empty", "ones", "full") or name.endswith("_like"):
             return self.made(name, args, kwargs)
         build = getattr(self, f"np_{name}", None)
