@@ -73,8 +73,22 @@ def test_one_index_gives_a_bare_gradient_and_several_a_list():
 
     assert float(grad(f)(2.0, 3.0)) == 3.0
     assert float(grad(f, argnum=[0])(2.0, 3.0)) == 3.0
+    assert isinstance(grad(f, [0, 1])(2.0, 3.0), list)
     (dx, dy), loss = grad_and_loss(f, argnum=range(2))(2.0, 3.0)
     assert (float(dx), float(dy), float(loss)) == (3.0, 2.0, 6.0)
+
+
+@pytest.mark.parametrize("wrapped", [lambda f: f, minnp.jit])
+def test_a_tuple_of_indices_gives_a_tuple_as_in_autograd_and_jax(wrapped):
+    def f(x, y):
+        return x * y
+
+    for options in ({"argnum": (0,)}, {"argnums": (0,)}, {"argnums": [0]}, {"argnum": range(1)}):
+        assert wrapped(grad(f, **options))(2.0, 3.0) == (3.0,)
+        assert wrapped(minnp.value_and_grad(f, **options))(2.0, 3.0) == (6.0, (3.0,))
+    assert wrapped(grad(f, (1, 0)))(2.0, 3.0) == (2.0, 3.0)
+    program = minnp.fx.symbolic_trace(lambda x, y: grad(f, (1,))(x, y)[0] * 2)
+    assert program(2.0, 3.0) == 4.0
 
 
 @pytest.mark.host("counts what NumPy runs")

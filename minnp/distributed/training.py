@@ -147,7 +147,7 @@ class Step:
     ) -> None:
         self.f, self.mesh, self.has_aux, self.weight, self.bucket = f, mesh, has_aux, weight, bucket * MB
         self.argnum = argnum
-        self.numbers, self.bare = argument_numbers(argnum)
+        self.numbers, self.form = argument_numbers(argnum)
         self.synchronised = True
         self.__name__ = getattr(f, "__name__", "function")
         self._purpose = "gradients"
@@ -173,7 +173,7 @@ class Step:
         with sharing(share):
             grads, value, aux = differentiate(self.f, self.numbers, args, kwargs, self.has_aux, walk)
         value = found[0]
-        return (value, aux) if self.has_aux else value, grads[0] if self.bare else grads
+        return (value, aux) if self.has_aux else value, self.form(grads)
 
     def _alone(self) -> Callable:
         return minnp.value_and_grad(self.f, self.argnum, has_aux=self.has_aux)

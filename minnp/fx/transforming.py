@@ -19,6 +19,7 @@ from minnp.core.graph.node import Node, map_nodes
 from minnp.core.graph.proxy import Proxy
 from minnp.core.rows.pytree import tree_flatten
 from minnp.core.rows.value import Host
+from minnp.core.transforms.grad import argument_numbers
 
 from .graph_module import GraphModule
 
@@ -161,10 +162,10 @@ def shaped(tracer: Any, made: Any, name: str, options: dict, args: tuple, kwargs
         return tracer.create_proxy("call_function", pick, (result, i), {})
 
     def gradients(result: Any) -> Any:
-        argnum = options.get("argnums") or options.get("argnum", 0)
-        numbers = (argnum,) if isinstance(argnum, (int, str)) else tuple(argnum)
+        numbers, form = argument_numbers(options.get("argnum", 0), options.get("argnums"))
         of = [kwargs[k] if isinstance(k, str) else args[k] for k in numbers]
-        return like(of[0], result) if len(of) == 1 else [like(a, item(result, i)) for i, a in enumerate(of)]
+        bare = len(of) == 1 and form is not tuple
+        return like(of[0], result) if bare else form([like(a, item(result, i)) for i, a in enumerate(of)])
 
     if options.get("has_aux") or written:
         first, second = item(made, 0), item(made, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 import threading
 import weakref
 from collections.abc import Callable, Sequence
@@ -308,23 +309,26 @@ def without(**elsewhere: str) -> Callable[[F], F]:
     return decorate
 
 
-def argument_numbers(argnum: Any) -> tuple[tuple, bool]:
-    """(argument numbers or names, whether one bare gradient is wanted)."""
-    if isinstance(argnum, (int, str)):
-        return (argnum,), True
-    numbers = tuple(argnum)
+def argument_numbers(argnum: Any, argnums: Any = None) -> tuple[tuple, Callable[[list], Any]]:
+    """(argument numbers or names, what makes of the list of their gradients what the user gets)."""
+    given = argnum if argnums is None else argnums
+    if isinstance(given, (int, str)):
+        return (given,), operator.itemgetter(0)
+    numbers = tuple(given)
     if not numbers or not all(isinstance(k, (int, str)) for k in numbers):
-        raise TypeError(f"argnum must be an int, a name, or a list, tuple or range of them; got {argnum!r}")
-    return numbers, len(numbers) == 1
+        raise TypeError(f"argnum must be an int, a name, or a list, tuple or range of them; got {given!r}")
+    if argnums is not None or not isinstance(given, list):
+        return numbers, tuple
+    return numbers, operator.itemgetter(0) if len(numbers) == 1 else list
 
 
 def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
     """A function that returns the gradient of f with respect to its argument(s).
 
-    argnum    an int, a keyword name, or a list, tuple or range of them. One index (even [0]) gives a bare gradient,
-              several a list. An argument may be a number, an array, or nested tuples, lists, dicts, namedtuples and
-              dataclasses of them
-    argnums   another name of argnum, as JAX spells it
+    argnum    an int or a keyword name, for a bare gradient; a tuple or range of them, for a tuple of gradients, as JAX
+              and autograd give it; or a list, for a list, as MinPy gives it: of one index ([0]) a bare gradient. An
+              argument may be a number, an array, or nested tuples, lists, dicts, namedtuples and dataclasses of them
+    argnums   the same as JAX spells it: of several, or of one in a list or a tuple, always a tuple of gradients
     has_aux   f returns (result, aux), and so does the new function: (gradient, aux)
 
     A result that is not a scalar is differentiated as its sum. A gradient has its argument's shape and dtype; an
@@ -335,7 +339,7 @@ def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = F
     array(6.)
     """
     function_of("grad", f)
-    numbers, bare = argument_numbers(argnum if argnums is None else argnums)
+    numbers, form = argument_numbers(argnum, argnums)
 
     @functools.wraps(f, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -344,8 +348,7 @@ def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = F
                 "grad", f, {"argnum": argnum, "argnums": argnums, "has_aux": has_aux}, args, kwargs
             )
         grads, _, aux = differentiate(f, numbers, args, kwargs, has_aux)
-        grads = grads[0] if bare else grads
-        return (grads, aux) if has_aux else grads
+        return (form(grads), aux) if has_aux else form(grads)
 
     return gradient
 
@@ -359,7 +362,7 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
     (array(6.), array(9.))
     """
     function_of("grad_and_loss", f)
-    numbers, bare = argument_numbers(argnum)
+    numbers, form = argument_numbers(argnum)
 
     @functools.wraps(f, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -380,7 +383,7 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
 
         with _LENDING:
             grads, out, _ = differentiate(lent, numbers, args, kwargs, False)
-        return grads[0] if bare else grads, as_host_arrays(out)
+        return form(grads), as_host_arrays(out)
 
     return gradient
 
@@ -398,7 +401,7 @@ def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux
     (array(9.), array(6.))
     """
     function_of("value_and_grad", f)
-    numbers, bare = argument_numbers(argnum if argnums is None else argnums)
+    numbers, form = argument_numbers(argnum, argnums)
 
     @functools.wraps(f, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -409,7 +412,7 @@ def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux
         out = as_host_arrays(out)
         if isinstance(out, onp.generic):  # an array, whatever it depends on
             out = array_of(out)
-        return (out, aux) if has_aux else out, grads[0] if bare else grads
+        return (out, aux) if has_aux else out, form(grads)
 
     return gradient
 
