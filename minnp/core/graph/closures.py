@@ -421,6 +421,7 @@ class Environment:
         self.names: dict[str, Any] = {}
         self.kept: dict[str, Any] | None = None
         self.lookups: dict[str, Callable] = {}  # names in the code, and what they stand for
+        self.grows: dict[str, dict] = {}  # names in the code of how many names modules have, some of which hide others
         self.cells: dict[str, CellType] = {}  # variables of the code that are the user's own
 
     def lines(self, hold: Callable[[str, Any], str]) -> list[str]:
@@ -440,14 +441,17 @@ class Environment:
             elif type(binding.holder) is CellType:
                 self.cells[holder] = binding.holder
                 terms.append(f"{holder} is {value}")
-            elif binding.value is ABSENT and type(binding.holder) is dict:
-                self.lookups[holder] = functools.partial(getattr, binding, "holder")
-                terms.append(f"{binding.key!r} not in {holder}")
+            elif binding.value is ABSENT and type(binding.holder) is dict:  # to ask for each name would take long
+                if all(x is not binding.holder for x in self.grows.values()):
+                    size = hold(f"size_{i}", len(binding.holder))
+                    self.grows[size] = binding.holder
+                    terms.append(f"len({holder}) == {size}")
             elif type(binding.holder) is Slots and binding.key in DEFAULTS:
                 terms.append(f"{hold(f'owner_{i}', binding.holder.owner)}.{binding.key} is {value}")
             else:
                 self.lookups[holder] = functools.partial(getattr, binding, "holder")
-                terms.append(f"{holder}[{hold('key', binding.key)}] is {value}")
+                key = repr(binding.key) if type(binding.key) in (str, int) else hold("key", binding.key)
+                terms.append(f"{holder}[{key}] is {value}")
             if isinstance(binding.value, (dict, list)):  # a loop over it may have one turn more
                 terms.append(f"len({value}) == {len(binding.value)}")
             if binding.was is not None and not (binding.counted and isinstance(binding.value, (dict, list))):
@@ -492,7 +496,9 @@ class Environment:
                 self.kept[name] = new  # an array has the present buffer
         for name, what in self.lookups.items():
             self.names[name] = what()
-        return bool(looked) or any(a is not c or b is not d for (a, b), (c, d) in zip(before, states))
+        grown = {name: len(x) for name, x in self.grows.items() if self.names[name] != len(x)}
+        self.names.update(grown)
+        return bool(looked or grown) or any(a is not c or b is not d for (a, b), (c, d) in zip(before, states))
 
 
 def _now(binding: Binding) -> tuple[Any, Any]:
