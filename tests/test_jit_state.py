@@ -5,6 +5,8 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import datetime
+import decimal
 import enum
 import functools
 import itertools
@@ -1073,3 +1075,170 @@ def test_objects_of_classes_without_a_module_are_looked_at() -> None:
         made.k = k
         for _ in range(3):
             onp.testing.assert_array_equal(f(X), X * k + k)
+
+
+@dataclasses.dataclass
+class Pair:
+    a: Any
+    b: Any
+
+
+Named = collections.namedtuple("Named", "a b")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(lambda: np.ones(3), lambda: onp.ones(3), lambda: np.array(3.0), lambda: onp.array([1, "a"], dtype=object)),
+        *(lambda: [np.ones(3), 2.0], lambda: {"a": np.ones(2)}, list, dict, lambda: [[np.ones(2)], [[1]]]),
+        *(lambda: Named(np.ones(2), 3), lambda: Pair(np.ones(3), 3), lambda: types.SimpleNamespace(v=3)),
+        *(lambda: {1, 2}, lambda: collections.deque([1, 2]), lambda: bytearray(b"ab"), lambda: lambda x: x * X),
+    ],
+)
+def test_what_is_outside_is_returned_itself(make: Callable) -> None:
+    """At every call: whoever writes to it writes to what the variable, the attribute or the item holds."""
+    free, held, items = make(), types.SimpleNamespace(v=make()), [make(), make()]
+    extra, kept = make(), []
+    f = jit(lambda x, extra=extra, kept=kept: (free, {"v": held.v}, x * 2, items[1], extra, kept))
+
+    def same() -> None:
+        for _ in range(3):
+            a, b, c, d, e, g = f(X)
+            assert a is free and b["v"] is held.v and d is items[1] and e is extra and g is kept
+            onp.testing.assert_array_equal(c, X * 2)
+
+    same()
+    free, held.v = make(), make()
+    same()
+    items[1], held = make(), types.SimpleNamespace(v=make())
+    same()
+    free = np.zeros(7) if make() is not None else None
+    same()
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: {1, 2}, lambda: bytearray(b"ab"), lambda: collections.deque([1]), lambda: [1]]
+)
+def test_an_argument_is_returned_itself(make: Callable) -> None:
+    f = jit(lambda x, given: (x * 2, {"given": given}))
+    for given in (make(), make(), make()):
+        assert f(X, given)[1]["given"] is given
+
+
+def test_a_write_to_memory_that_is_read_outside_too_is_done_once() -> None:
+    def program(f: Callable) -> list:
+        shared, seen = np.arange(3.0), types.SimpleNamespace(n=0, all=[])
+
+        def step(y: Any) -> Any:
+            seen.n += 1
+            seen.all.append(seen.n)
+            y[0] += 1
+            return y + shared
+
+        def read_only(y: Any) -> Any:
+            seen.n += 1
+            y[0] += 1
+
+        g, h, out = f(step), f(read_only), []
+        for y in (shared[:], shared, np.zeros(3), shared[::-1], shared):
+            out += [g(y), shared.copy(), seen.n, list(seen.all)]
+        y.flags.writeable = False
+        for _ in range(4):
+            with pytest.raises(ValueError, match="read-only"):
+                h(y)
+            out.append(seen.n)
+        return out
+
+    assert repr(program(jit)) == repr(program(lambda f: f))
+
+
+def test_memory_that_is_read_outside_too_is_compiled_for_where_nobody_writes() -> None:
+    shared = np.arange(5.0)
+    f = jit(lambda y: y[1:] - shared[:4])
+    for _ in range(3):
+        onp.testing.assert_array_equal(f(shared), onp.ones(4))
+    assert f.captures == 1
+
+
+class Coarse:
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Coarse)
+
+    def __hash__(self) -> int:
+        return 1
+
+
+EQUAL = [
+    [decimal.Decimal("1.0"), decimal.Decimal("1.00")],
+    [Coarse(1), Coarse(1.0), Coarse(2), Coarse("1"), Coarse(True)],
+    [{1: 2.0}, {1.0: 2.0}, {True: 2.0}],
+    [{(1,): 2.0}, {(1.0,): 2.0}],
+    [[0.0] * 40, [0] * 40, [False] * 40, [-0.0] * 40],
+    [
+        datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.UTC),
+        datetime.datetime(2020, 1, 1, 13, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
+    ],
+]
+
+
+def told(k: Any) -> str:
+    return repr(vars(k)) if type(k) is Coarse else str(k)
+
+
+@pytest.mark.parametrize("values", EQUAL)
+def test_equal_values_that_are_told_apart_are_no_same_values(values: list) -> None:
+    k = None
+    argument, static, outside = (
+        jit(lambda x, k: (x, told(k))),
+        jit(lambda x, k: (x, told(k)), static="k"),
+        jit(lambda x: (x, told(k))),
+    )
+    for _ in range(3):
+        for k in values:
+            assert argument(X, k)[1] == static(X, k)[1] == outside(X)[1] == told(k)
+
+
+def test_numbers_of_numpys_have_no_length() -> None:
+    asks = lambda s: (hasattr(s, "__len__"), hasattr(s, "__iter__"), isinstance(s, (collections.abc.Iterable)), s * 2)
+    sized = lambda s: isinstance(s, collections.abc.Sized)
+    f, g = jit(asks), jit(lambda s: [sized(v) for v in (s,)])
+    for k in range(40):
+        for s in (onp.float64(k), onp.float32(k), k + 0.5, k):
+            assert f(s) == asks(s) and g(s) == [False]
+
+
+def test_types_of_numbers_are_asked_of_attributes() -> None:
+    class Kept:
+        def __init__(self, s: Any) -> None:
+            self.s = s
+
+        def asks(self) -> bool:
+            return type(self.s) is int
+
+    def inline(s: Any) -> bool:
+        k = Kept(s)
+        return type(k.s) is int
+
+    f, g = jit(lambda s: Kept(s).asks()), jit(inline)
+    for s in (2, 2.5, 3, onp.float64(2)):
+        assert f(s) == g(s) == (type(s) is int)
+
+
+@pytest.mark.parametrize("s", [2, 2.5, onp.float64(2)])
+def test_arrays_of_objects_hold_numbers(s: Any) -> None:
+    outside = onp.empty(3, object)
+
+    def f(s: Any) -> Any:
+        own = onp.empty(3, object)
+        own[0], outside[0] = s, s * 2
+        own[1], outside[1] = [s], (s, 1)
+        return own, np.array([s, None], dtype=object)
+
+    g = jit(f)
+    for _ in range(4):
+        own, ours = g(s)
+        assert own[0] == s and ours[0] == s and outside[0] == s * 2 and outside[1] == (s, 1) and own[1] == [s]
+        assert {type(v) for v in (own[0], own[1][0], ours[0], outside[0], outside[1][0])} == {type(s)}

@@ -19,7 +19,7 @@ from ... import errors
 from ..api.fallback import fill
 from ..api.functions import PUBLIC
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, Array, VirtualArray, array_of, as_host_arrays, concretize, read
+from ..arrays.array import ARRAY_TYPES, ARRAYS, Array, VirtualArray, array_of, as_host_arrays, concretize, read
 from ..arrays.saved import kept_params, same_bytes, unseen
 from ..arrays.writing import WRITE_VIEW
 from ..rows import budget
@@ -30,13 +30,14 @@ from ..rows.report import user_line
 from ..rows.state import capture, state
 from ..rows.value import Buffer, Host, Tracer, concrete, lower, overlapping
 from ..transforms.trace import Trace
-from .closures import STREAMS, seal
+from .closures import NUMBERS as LITERALS
+from .closures import STREAMS, Binding, seal, unwrapped
 from .concrete import bind_below, made_below
 from .effects import Under, fails, guard, pick
 from .graph import Graph, Node
 from .kept import Kept, forget, stand_ins
 from .node import map_leaves, map_nodes
-from .outputs import Change, Own, Shown, changes, containers, shown, with_own
+from .outputs import Change, Outside, Own, Shown, changes, containers, objects, shown, with_own
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live
 from .signature import Static
 from .streams import drawn_at_device
@@ -53,6 +54,7 @@ class CaptureTrace(Trace):
     fast       whether rows run as on a tape: on the kernels that compiled code calls, shared by our threads
     loops      whether loops of functions that are differentiated or batched are compiled
     constants  name -> NumPy array (or other object) that the graph reads by get_attr
+    outside    NumPy's arrays that the program may read besides
     """
 
     differentiable = False
@@ -72,13 +74,16 @@ class CaptureTrace(Trace):
             "left",
             "loops",
             "may_leave",
+            "outside",
         ),
         *("arrays", "moved", "origins", "singles", "were"),
     )
 
-    def __init__(self, fast: bool = False, may_leave: bool = True, loops: bool = False) -> None:
+    def __init__(
+        self, fast: bool = False, may_leave: bool = True, loops: bool = False, outside: Sequence[Host] = ()
+    ) -> None:
         super().__init__()
-        self.loops = loops
+        self.loops, self.outside = loops, outside
         self.graph, self.fast, self.may_leave, self.ended = Graph(), fast, may_leave, False
         self.constants: dict[str, Any] = {}
         self.known: dict[int, tuple[Any, Node]] = {}
@@ -307,8 +312,11 @@ class CaptureTrace(Trace):
         capture.set(None)
 
     def shares(self, value: Any) -> bool:
-        """Whether an input shares memory with another one: a write to it changes both, which no graph tells."""
-        arrays = [v for v in self.lent if type(v) is Host]
+        """Whether an input shares memory with another one, or with an array outside: a write to it changes both, which
+        no graph tells; or may not be written at all."""
+        if not value.flags.writeable:
+            return True
+        arrays = [*(v for v in self.lent if type(v) is Host), *self.outside]
         return sum(onp.may_share_memory(value, v) for v in arrays) > 1
 
     def depends_on_layout(self) -> bool:
@@ -422,6 +430,8 @@ class Captured:
         for i, what in self.shown.items():
             if type(what) is Own:
                 parts[i] = what.of(arguments)
+            elif type(what) is Outside:
+                parts[i] = what.binding.value
             else:
                 parts[i] = what.of(given) if type(what) is Shown else parts[what]
         out = self.rebuild(parts)
@@ -444,6 +454,7 @@ def capture_call(
     loops: bool = False,
     callers: tuple[list, Any] | None = None,
     discards: Callable[[BaseException], bool] | None = None,
+    outside: Sequence[Binding] = (),
 ) -> tuple[Captured, list, list]:
     """Run f with its array leaves replaced by tracers; returns (Captured, the parts of f's result, what it wrote).
 
@@ -455,8 +466,10 @@ def capture_call(
     may_leave   a function that a graph cannot hold is no error: `left` of what is returned says why
     callers     (leaves, arguments) as the caller holds them: what f keeps of them in objects outside
     discards    tells of an exception whether nobody sees it, for f is run again
+    outside     what f may read besides
     """
-    trace = CaptureTrace(fast, may_leave, fast or loops)
+    outside = [b for b in outside if not isinstance(b.value, LITERALS)]
+    trace = CaptureTrace(fast, may_leave, fast or loops, [v for b in outside if type(v := unwrapped(b.value)) is Host])
     own, arguments = callers or (leaves, None)
     boxed, inputs, held = [], [], []
     for i, (value, name) in enumerate(zip(leaves, names, strict=True)):
@@ -472,10 +485,13 @@ def capture_call(
             boxed.append(value.value if type(value) is Static else value)
     given = rebuild(boxed)
     before = containers(given)
+    whole = objects(given, (*LITERALS, *ARRAYS)) if callers else []
     kept = Kept(inputs, held, before, arguments)
     alive = weakref.ref(trace)
     try:
-        captured, parts, written = _captured(trace, f, given, inputs, before, kept, leaves, loops, unfinished)
+        captured, parts, written = _captured(
+            trace, f, given, inputs, before, whole, kept, leaves, loops, unfinished, outside
+        )
     except BaseException as error:
         error.discarded = discards is not None and discards(error)  # type: ignore[attr-defined]
         kept.count()
@@ -498,10 +514,12 @@ def _captured(
     given: tuple[tuple, dict],
     inputs: list,
     before: list,
+    whole: list,
     kept: Kept,
     leaves: list,
     loops: bool,
     unfinished: list | None,
+    outside: Sequence[Binding],
 ) -> tuple[Captured, list, list]:
     may_leave = trace.may_leave
     roots = [(h, None if h is None else h._value) for h in inputs]
@@ -519,7 +537,7 @@ def _captured(
             trace.constants_stay()
         changed, values = changes(before)
         changed = [Change(c.where, tuple(map(_key, c.removed)), tuple(map(_key, c.keys))) for c in changed]
-        out = _plain_keys(with_own((out, values) if changed else out, before))
+        out = _plain_keys(with_own((out, values) if changed else out, [*before, *whole], outside))
         parts, rebuild_out = tree_flatten(out)
         values = [read(p) if type(p) in ARRAY_TYPES else p for p in parts]
         written = [i for i, (h, was) in enumerate(roots) if h is not None and not same(h, was)]
@@ -545,6 +563,7 @@ def _captured(
     trace.graph.output(tuple(nodes))
     kept.arrays += trace.arrays
     kept.watch((*parts, *inputs))
+    kept.objects = [a for a in map(unwrapped, (*parts, *(b.value for b in outside))) if _of_objects(a)]
     for h in (*parts, *inputs):
         if type(h) in ARRAY_TYPES:
             read(h)
@@ -574,6 +593,10 @@ def _handed_out(x: Any) -> Any:
     """What a captured function returned, as the caller gets it: another array than what the function may have kept."""
     out = as_host_arrays(x)
     return array_of(lower(read(out))) if out is x and type(x) is VirtualArray else out
+
+
+def _of_objects(x: Any) -> bool:
+    return type(x) is Host and x.dtype.char == "O"
 
 
 def _inside(x: int, least: int, most: int) -> bool:

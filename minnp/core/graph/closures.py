@@ -42,7 +42,7 @@ from ..rows.report import PACKAGE
 from ..rows.value import Buffer, Host
 from .effects import Diverged
 from .graph import Graph
-from .scalars import typed_variables
+from .scalars import kinds_asked, typed_variables
 from .signature import identity
 
 
@@ -120,6 +120,7 @@ class Before:
     def __init__(self) -> None:
         self.seen: list[tuple[Any, Any, Any]] = []
         self.types = False  # whether a function that it calls may ask the type of a number
+        self.kinds = False  # whether it may ask whether one has a length
         self.draws = False  # whether the function may take from an iterator, or from Python's random numbers
 
     def add(self, container: Any) -> None:
@@ -265,7 +266,10 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
     reached = lambda p: p.item or p.key in names or type(p.key) is int
     before.draws = draws or any(map(reached, drawn))
     itself = getattr(inspect.unwrap(function), "__code__", None)
-    before.types = any(typed_variables(code) - {"self"} for code in codes if code is not itself)
+    before.kinds = any(map(kinds_asked, codes))
+    for code in codes:
+        asked = typed_variables(code)
+        before.types |= any("." in name for name in asked) or (code is not itself and bool(asked - {"self"}))
     for p in found:
         p.asked = reached(p) and not p.foreign
         if p.asked and type(p.value) is Host and p.value.size:
@@ -359,7 +363,9 @@ def unchanged(x: Any, was: Any) -> bool:
     """Whether a container or an array is what it was, or a container as long."""
     if type(was) is int:
         return hasattr(x, "__len__") and len(x) == was
-    return x == was if type(x) in (list, dict, set) else type(x) is Host and same_bytes(x, was)
+    if type(was) in (list, dict, set):
+        return type(x) is type(was) and x == was
+    return type(x) is Host and same_bytes(x, was)
 
 
 def _nested(code: CodeType) -> Iterator[CodeType]:
@@ -480,6 +486,8 @@ class Environment:
                 looked.append((binding, new))
             elif binding.was is not None and not unchanged(new, binding.was):
                 return False
+            elif type(binding.was) in (list, dict, set) and identity(new) != identity(binding.was):
+                return False  # equal numbers of other types
             elif new is binding.value or (numbers and isinstance(binding.value, NUMBERS)):
                 continue
             elif _kind(new) != _kind(binding.value):
@@ -525,7 +533,9 @@ def _kind(x: Any) -> Any:
         return type(x), x.shape, x.dtype, getattr(x, "strides", None)
     if isinstance(x, STREAMS):  # the graph holds it
         return id(x)
-    return type(x), list(x if isinstance(x, dict) else getattr(x, "__dict__", [id(x)]))
+    if isinstance(x, dict):
+        return type(x), list(map(identity, x))
+    return type(x), list(getattr(x, "__dict__", [id(x)]))
 
 
 class Checked:

@@ -60,6 +60,7 @@ class Kept:
         self.counts = self._counts()
         self.escaped: list[tuple] = []  # (copy, where) of those that somebody else refers to
         self.arrays: list[weakref.ref] = []  # that may have dropped their tracers
+        self.objects: list[Host] = []  # NumPy's arrays of objects, of which the garbage collector knows nothing
 
     def _counts(self) -> list[int]:
         return [references(operator.getitem, self.copies, i) if COUNTED else 0 for i in range(len(self.copies))]
@@ -98,7 +99,10 @@ class Kept:
         new = {id(x): r for x in found if (r := self._real(x)) is not x}
         new |= {id(c): inside(self.arguments, where) for c, where in self.escaped}
         referrers = near.referrers if near is not None and near.all else gc.get_referrers
-        return _exchanged([x for x in (*found, *(c for c, _ in self.escaped)) if id(x) in new], new, referrers)
+        put = [_put_objects(a, new) for a in self.objects]
+        return any(put) | _exchanged(
+            [x for x in (*found, *(c for c, _ in self.escaped)) if id(x) in new], new, referrers
+        )
 
     def _left(self, trace: weakref.ref) -> bool:
         return trace() is not None or any(r() is not None for r in self.arrays)
@@ -252,6 +256,15 @@ def _put(holder: Any, new: dict[int, Any]) -> bool:
                 continue
     attributes = getattr(holder, "__dict__", None)  # which the interpreter makes only when it is asked for
     return found | (type(attributes) is dict and _put_items(attributes, new))
+
+
+def _put_objects(array: Host, new: dict[int, Any]) -> bool:
+    """Exchange the elements of an array of objects, and what containers among them are exchanged for."""
+    elements = array.reshape(-1) if array.flags.c_contiguous else array.flat
+    places = [(i, r) for i, x in enumerate(elements) if (r := _renewed(x, new)) is not x]
+    for i, r in places:
+        elements[i] = r
+    return bool(places)
 
 
 def _put_items(holder: dict, new: dict[int, Any]) -> bool:

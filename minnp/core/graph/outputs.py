@@ -29,7 +29,7 @@ class Shown(NamedTuple):
 
 
 class Own:
-    """A part of the result that is the container among the arguments to which the keys of `where` lead."""
+    """A part of the result that is the container or object among the arguments to which the keys of `where` lead."""
 
     __slots__ = ("where",)
 
@@ -43,6 +43,18 @@ class Own:
         return inside(arguments, self.where)
 
 
+class Outside:
+    """A part of the result that is what a variable, an attribute or an item outside holds, which `binding` follows."""
+
+    __slots__ = ("binding",)
+
+    def __init__(self, binding: Any) -> None:
+        self.binding = binding
+
+    def __repr__(self) -> str:
+        return f"Outside({id(self.binding.holder)}, {self.binding.key!r})"
+
+
 def inside(tree: Any, where: tuple) -> Any:
     """What the keys lead to in nested containers."""
     for key in where:
@@ -50,13 +62,15 @@ def inside(tree: Any, where: tuple) -> Any:
     return tree
 
 
-def with_own(out: Any, before: list[tuple[tuple, Any, Any]]) -> Any:
-    """The result, with Own in the place of the arguments' containers."""
-    own = {id(container): where for where, container, _ in before if where}
+def with_own(out: Any, before: Sequence[tuple], outside: Sequence[Any] = ()) -> Any:
+    """The result, with Own in the place of the arguments' containers and objects, and Outside in that of arrays,
+    containers and objects that the bindings `outside` hold."""
+    own: dict[int, Any] = {id(b.value): Outside(b) for b in outside}
+    own |= {id(x): Own(where) for where, x, *_ in before if where}
 
     def walk(tree: Any) -> Any:
         if id(tree) in own:
-            return Own(own[id(tree)])
+            return own[id(tree)]
         parts = children(tree)
         new = [walk(child) for child in parts or ()]
         return rebuilt(tree, new) if any(a is not b for a, b in zip(new, parts or ())) else tree
@@ -74,7 +88,7 @@ def shown(parts: Sequence[Any], inputs: Sequence[Any], written: Sequence[int], p
     number = {id(h): i for i, h in enumerate(inputs) if h is not None}
     first: dict[int, int] = {}
     for k, part in enumerate(parts):
-        if type(part) is Own:
+        if type(part) in (Own, Outside):
             found[k] = part
         if type(part) not in ARRAY_TYPES:
             continue
@@ -123,6 +137,15 @@ def containers(tree: Any, where: tuple = ()) -> list[tuple[tuple, Any, Any]]:
     for key, child in zip(keys, inside):
         found += containers(child, (*where, key))
     return found
+
+
+def objects(tree: Any, other: Any, where: tuple = ()) -> list[tuple[tuple, Any]]:
+    """(where, leaf) of every leaf of a tree whose type is none of `other`."""
+    inside = children(tree)
+    if inside is None:
+        return [] if isinstance(tree, other) else [(where, tree)]
+    keys = range(len(inside)) if isinstance(tree, (list, tuple)) else _contents(tree) if inside else ()
+    return [found for key, child in zip(keys, inside) for found in objects(child, other, (*where, key))]
 
 
 def changes(before: list[tuple[tuple, Any, Any]]) -> tuple[list[Change], list[list]]:

@@ -27,6 +27,8 @@ from .node import Node
 NUMBERS = (int, float)
 DRAWN = -1
 MANY = 64  # numbers among the arguments that Python reads: a graph that holds for these alone is of no use
+NUMBER_TYPES = {"int", "float", "bool", "float64", "float32", "float16", "longdouble"}
+LENGTHS = {"Iterable", "Sized", "Container", "Collection", "__len__", "__iter__", "__contains__"}
 REFUSING = (TypeError, ValueError, AttributeError, LookupError)
 VALUES_DECIDE = int(onp.__version__.split(".")[0]) < 2  # NumPy 1: whether a number fits decides the dtype of a result
 
@@ -127,11 +129,20 @@ def typed_variables(code: CodeType) -> set[str]:
         return set()
     if not state.CODE_IS_KNOWN:
         return set(code.co_varnames)
+    takes = lambda c: c.opname in ("LOAD_ATTR", "LOAD_METHOD")
     steps = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "PUSH_NULL")]
     asks = lambda a, b: (
         a.argval == "type" and a.opname == "LOAD_GLOBAL" and b.opname.startswith(("LOAD_FAST", "LOAD_D"))
     )
-    return {b.argval for a, b in itertools.pairwise(steps) if asks(a, b)}
+    found = {b.argval for a, b in itertools.pairwise(steps) if asks(a, b)}
+    if not NUMBER_TYPES.isdisjoint(code.co_names):  # type(self.rate) is int
+        found |= {f"{b.argval}.{c.argval}" for a, b, c in zip(steps, steps[1:], steps[2:]) if asks(a, b) and takes(c)}
+    return found
+
+
+def kinds_asked(code: CodeType) -> bool:
+    """Whether code asks of a number whether it has a length: a tracer of NumPy's float64 is of a class that has one."""
+    return not (LENGTHS.isdisjoint(code.co_names) and LENGTHS.isdisjoint(c for c in code.co_consts if type(c) is str))
 
 
 for _name in ("float", "int", "complex", "trunc", "floor", "ceil", "hash", "str", "repr"):

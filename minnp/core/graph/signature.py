@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +30,9 @@ def kind(v: Any) -> Any:
     return type(v) if changes(v) else identity(v)
 
 
+EXACT = {int, bool, str, bytes, type(None)}  # whose values are the same where they are equal
+# Of equal values of these the text may differ: Decimal("1.0") and Decimal("1.00"), one time in two zones
+WRITTEN = (numbers.Number, datetime.datetime, datetime.time)
 LIES, SHAPED, TYPED, EQUAL, ON_DEVICE = range(5)  # dispatch.hpp
 
 
@@ -51,6 +56,8 @@ def identity(v: Any) -> Any:
         return v.backend.strides(v.data)
     if type(v) is Static:
         v = v.value
+    if type(v) in EXACT:
+        return type(v), v
     if type(v) is float:
         return float, v.hex()  # 0.0 is not -0.0, and nan is nan
     if type(v) is complex:
@@ -71,7 +78,13 @@ def identity(v: Any) -> Any:
         hash(v)
     except TypeError:
         return Itself(v)
-    return type(v), v
+    if type(v).__eq__ is object.__eq__:
+        return type(v), v
+    if isinstance(v, WRITTEN):
+        return type(v), v, repr(v)
+    # equal by what its class compares, of which it may leave out some
+    parts = [(k, identity(x)) for k, x in getattr(v, "__dict__", {}).items() if type(x) in EXACT or type(x) is float]
+    return type(v), v, *parts
 
 
 class Static:

@@ -293,12 +293,13 @@ class Jitted(Dispatch):
         names, fixed, backend = leaf_names(self.function, *marked), self.fixed.setdefault(key, set()), key[-1]
         before = Before()
         found = bindings(self.function, [v for v in values if holds(v) or isinstance(v, STREAMS)], before)
-        asked = {i for i, v in enumerate(values) if changes(v) and (before.types or names[i] in self.typed)} - fixed
+        asks = lambda v, name: before.types or name in self.typed or (before.kinds and isinstance(v, onp.floating))
+        asked = {i for i, v in enumerate(values) if changes(v) and asks(v, names[i])} - fixed
         if asked:
             fixed |= asked
             exact = exactly(key, fixed, values)
         paths = self.paths.setdefault(exact, [])
-        if before.types and len(self.paths) > self.limit:
+        if (before.types or before.kinds or self.typed) and len(self.paths) > self.limit:
             self.ended.add(key)
             return self._uncaptured(key, args, kwargs)
         if len(paths) >= self.limit or len(self.paths) > self.limit:
@@ -331,6 +332,7 @@ class Jitted(Dispatch):
                     may_leave=True,
                     callers=(leaves, (args, kwargs)),
                     discards=lambda error: replaces and not error.ran_on and refused(error),
+                    outside=found,
                 )
         except BaseException as error:
             if getattr(error, "discarded", False):

@@ -18,7 +18,7 @@ from ..cpu.products import single_thread
 from ..graph.capture import Captured
 from ..graph.closures import ARRAYS, Binding, Checked, Environment, unwrapped
 from ..graph.graph import Graph
-from ..graph.outputs import Shown
+from ..graph.outputs import Outside, Shown
 from ..graph.placement import SEVERAL, by_rows, device_of, stay
 from ..graph.streams import streams
 from ..llvm import engine as native
@@ -121,7 +121,8 @@ class Specialisation:
         arrays = [
             (p, of.get(id(p.value)) or of.get(id(unwrapped(p.value)))) for p in found if isinstance(p.value, ARRAYS)
         ]
-        watched = [(p, name) for p, name in arrays if name is not None or p.asked]
+        returned = [what.binding for what in self.captured.shown.values() if type(what) is Outside]
+        watched = [(p, name) for p, name in arrays if name is not None or p.asked or p in returned]
         for p, name in watched:
             if name is not None:  # the graph reads it anew
                 p.was = None

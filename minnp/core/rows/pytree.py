@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 LEAVES = {int, float, complex}  # the commonest types of leaves, known at once; array.py adds ours
@@ -43,6 +43,7 @@ def tree_leaves(tree: Any) -> list:
     return leaves
 
 
+TEXTS = {str}
 CONTAINERS = {list, tuple, dict}
 DEEPEST = 64  # axes that an array of NumPy's can have: containers farther in are objects to it
 
@@ -113,8 +114,22 @@ def open_tree(tree: Any, leaves: list) -> Any:
     if children is None:
         leaves.append(tree)
         return "*"
-    names = tuple(tree) if isinstance(tree, dict) else None
-    return type(tree), names, tuple([open_tree(child, leaves) for child in children])
+    names = None
+    if isinstance(tree, dict):
+        names = tuple(tree) if TEXTS.issuperset(map(type, tree)) else told_apart(tree)
+    parts = []
+    for child in children:
+        if type(child) in LEAVES:
+            leaves.append(child)
+            parts.append("*")
+        else:
+            parts.append(open_tree(child, leaves))
+    return type(tree), names, tuple(parts)
+
+
+def told_apart(keys: Iterable) -> tuple:
+    """Keys, and what tells them from equal ones: 1, 1.0 and True."""
+    return tuple([(k, repr(k) if type(k) in (float, tuple) else type(k)) for k in keys])
 
 
 def named(old: tuple, new: list) -> tuple:
