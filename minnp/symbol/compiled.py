@@ -31,9 +31,10 @@ from ..core.graph.effects import guard, pause, pick
 from ..core.graph.graph import Graph
 from ..core.graph.node import Node, attribute, map_nodes
 from ..core.passes import optimize
+from ..core.rows import report
 from ..core.rows.dispatch import bind
 from ..core.rows.policy import current
-from ..core.rows.primitive import TABLE, Joint, Primitive
+from ..core.rows.primitive import TABLE, Joint, Meta, Primitive
 from ..errors import BackendUnsupportedError, CaptureError
 from ..fx import GraphModule, capture, fold_convolutions
 
@@ -57,13 +58,49 @@ def _references(lists: Sequence[Sequence[Any]]) -> list[tuple]:
 
 
 def _of_memory(host: onp.ndarray) -> tuple:
-    return getrefcount(host), getweakrefcount(host), host.base is None
+    return getrefcount(host), getweakrefcount(host), host.base is None or getrefcount(host.base)
 
 
 @cache
-def _alone() -> tuple:
-    """What `_references` finds of an array that nobody has; counted, as interpreters differ in what they count."""
-    return _references(([array_of(onp.zeros(1))],))[0]
+def _alone(lists: int = 1, make: Callable = onp.zeros) -> tuple:
+    """What `_references` finds of an array that only so many lists have; counted, as interpreters differ in what they
+    count. `make`: its memory, be it NumPy's or that of a tensor."""
+    found = [[array_of(make(1))]]
+    found += [found[0][:] for _ in range(lists - 1)]
+    return _references(found)[0]
+
+
+def _of_tensor(size: int) -> onp.ndarray:
+    import torch
+
+    return torch.zeros(size).numpy()
+
+
+class Exchangeable:
+    """A list of arrays, of which those that nothing else refers to are exchanged for others rather than written into.
+
+    own   by place, those whose memory nobody else had when they came; None for others
+    """
+
+    def __init__(self, arrays: list) -> None:
+        alone = lambda a: type(a) is np.ndarray and a._host is not None and a._host.base is None
+        self.arrays, self.own = arrays, [a if alone(a) else None for a in arrays]
+
+    def places(self) -> set[int]:
+        """The places of those that nothing refers to now, nor to their memory: but the two lists here and one below."""
+        alone = _alone(3), _alone(3, _of_tensor)
+        same = [i for i, a in enumerate(self.arrays) if a is not None and a is self.own[i] and a._host is not None]
+        found = _references([[self.own[i] for i in same]])
+        return {i for i, f in zip(same, found, strict=True) if f in alone}
+
+    def exchange(self, place: int, memory: onp.ndarray) -> bool:
+        """Put memory that nobody else has in the place of an array; False where it is not of the array's kind."""
+        old = self.arrays[place]
+        fits = type(memory) is onp.ndarray and memory.shape == old.shape and memory.dtype == old.dtype
+        if fits and memory.flags.c_contiguous and memory.flags.writeable:
+            self.arrays[place] = self.own[place] = array_of(memory)
+            return True
+        return False
 
 
 def channels_last(program: Any, arguments: Sequence[Any]) -> list:
@@ -157,7 +194,8 @@ class _Fixed:
 
         try:
             module = capture(predict, *[values[i] for i in self.others])
-        except CaptureError:
+        except CaptureError as error:
+            report.record("executor", "torch", 0.0, (), f"parameters are not prepared for predictions: {error}")
             return None
         checks = [n for n in module.graph.nodes if n.meta.get("effect") and n.target is not pick]
         return jit(fold_convolutions(module)) if all(map(_holds_always, checks)) else None
@@ -210,7 +248,8 @@ def training(
         if not ways.executor.blocked:  # in which convolutions take channels last, rather than oneDNN's own layout
             ways = _Ways(capture(partial(step, True), *values), len(results), len(states), wanted, values)
         return ways
-    except (CaptureError, Unfit):
+    except (CaptureError, Unfit) as error:
+        report.record("executor", "torch", 0.0, (), f"a training step is not compiled: {error}")
         return None
 
 
@@ -241,13 +280,14 @@ class _Ways:
         heads, after, gradients = graph.output_node().args[0]
         graph.output_node().args = ((*heads, *after, *gradients),)
         graph = optimize(graph)
+        in_c_order(graph)
         shown = graph.output_node().args[0]
         shown, gradients = shown[: results + states], shown[results + states :]
         for node in shown:
             if not isinstance(node, Node) or node.op == "get_attr":
-                raise Unfit(f"{node} {node.args}")
+                raise Unfit(f"a result is a constant, {node}")
         if not any(isinstance(g, Node) and g.op == "call_function" for g in gradients):
-            raise Unfit("one way")
+            raise Unfit("its gradients are constants")
         backend = backends.get("torch")
         constants = {
             n.target: unwrap(attribute(whole, n.target), [])
@@ -279,13 +319,34 @@ class _Ways:
                 go = self.executor.begin(*values, *self.heads)[1]
             gradients = go(*values, *seeds)
         except BackendUnsupportedError:
-            gradients = self._one_by_one(*values, *seeds)[2]
+            gradients = [g.copy() for g in self._one_by_one(*values, *seeds)[2]]
         found = dict(zip(self.wanted, gradients, strict=True))
         return [found[i] if w else None for i, w in enumerate(wanted)]
 
     def _one_by_one(self, *values: onp.ndarray) -> list:
         """The lists of results, states and gradients, each row called as in a program that is not compiled."""
         return [[read(np.asarray(v)) for v in part] for part in self.whole(*map(array_of, values))]
+
+
+def in_c_order(graph: Graph) -> None:
+    """Make the transposed products of matrices among the outputs, gradients of weights, products of transposes: these
+    lie in C order, and need not be copied into it."""
+    for node in graph.output_node().all_input_nodes:
+        product = (
+            node.args[0] if node.target is TABLE["transpose"] and not node.kwargs and len(node.args) == 1 else None
+        )
+        if product is None or product.target is not TABLE["matmul"] or product.kwargs or len(product.users) > 1:
+            continue
+        if all(isinstance(a, Node) and len(a.meta["value"].shape) == 2 for a in product.args):
+            with graph.inserting_before(node):
+                turned = [graph.create_node("call_function", TABLE["transpose"], (a,)) for a in reversed(product.args)]
+                new = graph.create_node("call_function", TABLE["matmul"], tuple(turned))
+            for a, of in zip((*turned, new), (*reversed(product.args), product)):
+                meta = of.meta["value"]
+                a.meta.update(of.meta, value=Meta(meta.shape[::-1], meta.dtype))
+            node.replace_all_uses_with(new)
+            graph.erase_node(node)
+            graph.erase_node(product)
 
 
 def _with_pause(graph: Graph, shown: Sequence[Node], gradients: Sequence[Node]) -> Graph:
@@ -298,7 +359,9 @@ def _with_pause(graph: Graph, shown: Sequence[Node], gradients: Sequence[Node]) 
         if node.target is pick:
             first.update([node] if node.args[0] in first else [])
         elif node.meta.get("effect") and not _holds_always(node):
-            raise Unfit(f"{node} {node.args}")
+            raise Unfit(
+                f"it looks at its data, or writes: {node} = {getattr(node.target, '__name__', node.target)}{node.args}"
+            )
     out, copies = Graph(), {}
     nodes = [n for n in graph.nodes if n.op != "output" and n.target is not guard]
     inputs = [n for n in nodes if n.op in ("placeholder", "get_attr")]

@@ -235,7 +235,8 @@ class Executor:
         self, symbol: Symbol, arguments: list, gradients: list, requests: list[str], states: list, ctx: Any = None
     ) -> None:
         self._symbol, self._program, self._ctx = symbol, Program(symbol), ctx
-        self._arguments, self.grad_arrays, self._states = list(arguments), gradients, list(states)
+        self._arguments, self.grad_arrays, self._states = list(arguments), list(gradients), list(states)
+        self._exchangeable = compiled.Exchangeable(self.grad_arrays)
         self._exposed: set[int] = set()  # places of arguments and states that were given out since the last prediction
         self._requests = requests
         self._outputs: list | None = None
@@ -387,14 +388,15 @@ class Executor:
             seeds.append(np.ones_like(y) if g is None else np.asarray(g).astype(y.dtype))
         if self._pullback is not None:
             given = *seeds, *map(np.zeros_like, self._after)
+            places: set[int] = set()
             if self._apart:
-                gradients = self._pullback.values(given)
+                gradients, places = self._pullback.values(given), self._exchangeable.places()
             else:
                 gradients = self._pullback((given[: len(seeds)], given[len(seeds) :]))
             for i, g in zip(self._wanted, gradients, strict=True):
                 if self._requests[i] == "add":
                     self.grad_arrays[i][...] += 0 if g is None else g
-                else:
+                elif i not in places or not self._exchangeable.exchange(i, g):
                     self.grad_arrays[i][...] = 0 if g is None else g
         for state, value in zip(self.aux_dict.values(), self._after, strict=True):
             state[...] = value

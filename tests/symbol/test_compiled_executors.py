@@ -427,3 +427,69 @@ def test_a_weight_that_the_executor_alone_has_is_not_compared(monkeypatch: pytes
         executor.forward()
         executor.forward()
         assert len(compared) == 2
+
+
+# ------------------------------------------------------------------ gradients
+def test_gradients_are_new_memory_only_where_nobody_has_the_old() -> None:
+    """Of an array, a view, a view of NumPy's, a list, or the caller's own: each sees the gradient of the last step."""
+    held = bound(network()), bound(network())
+    heads, names = onp.ones((2, 3)), held[0]._program.arguments
+    with minnp.policy("prefer_torch"):
+        for executor in held:
+            everything(executor, heads)
+        ours = held[0]
+        seen = {
+            "c1_weight": ours.grad_dict["c1_weight"],
+            "c2_weight": ours.grad_dict["c2_weight"][...],
+            "bn1_gamma": onp.asarray(ours.grad_dict["bn1_gamma"])[:],
+            "fc_bias": memoryview(ours.grad_dict["fc_bias"]),
+        }
+        mine = np.zeros(ours.grad_dict["c1_bias"].shape)
+        ours.grad_arrays[names.index("c1_bias")] = seen["c1_bias"] = mine
+        gradients = ours.grad_arrays
+        old = {n: g.ctypes.data for n, g in zip(names, gradients)}
+        for factor in (2, 3):
+            for executor in held:
+                executor.arg_dict["data"][...] *= factor
+            everything(ours, heads), everything(held[1], heads)
+            for n, g, other in zip(names, gradients, held[1].grad_arrays, strict=True):
+                onp.testing.assert_allclose(g, other, rtol=1e-9, atol=1e-12)
+                assert (onp.asarray(seen.get(n, g)) == g).all()
+    assert compiled(ours)
+    exchanged = {n for n, g in zip(names, gradients) if g.ctypes.data != old[n]}
+    assert "fc_weight" in exchanged and not exchanged.intersection(seen)
+
+
+def test_gradients_that_are_one_array_have_memory_of_their_own() -> None:
+    a, b = sym.Variable("a"), sym.Variable("b")
+    executor = bound(sym.tanh(a + b) + a, a=(3, 2), b=(3, 2))
+    summed = bound(a + b, a=(3, 2), b=(3, 2))
+    heads = np.ones((3, 2))
+    with minnp.policy("prefer_torch"):
+        for ours in (executor, summed):
+            for _ in range(3):
+                everything(ours, heads)
+            first = onp.array(ours.grad_arrays[1])
+            ours.grad_arrays[0][...] = 7
+            assert (ours.grad_arrays[1] == first).all() and (heads == 1).all()
+
+
+def test_the_gradient_of_a_dense_layers_weight_is_not_copied_into_c_order() -> None:
+    net = sym.FullyConnected(sym.Variable("data"), name="fc", num_hidden=4)
+    ours, got, expected = steps_beside(net, onp.ones((3, 4), onp.float32), data=(3, 5))
+    close(got, expected)
+    gradients = ours._compiled[True][1].executor.graph.output_node().all_input_nodes
+    assert "transpose" not in [n.target.name for n in gradients if n.op == "call_function"]
+    assert ours.grad_dict["fc_weight"].flags.c_contiguous
+
+
+def test_the_report_says_why_a_training_step_is_not_compiled() -> None:
+    executor = bound(sym.Embedding(sym.Variable("data"), name="e", input_dim=3, output_dim=2), data=(4, 3))
+    executor.arg_dict["data"][...] = onp.arange(12).reshape(4, 3) % 3
+    minnp.reset_report()
+    with minnp.policy("prefer_torch"):
+        for _ in range(3):
+            executor.forward(is_train=True)
+            executor.backward(np.ones((4, 3, 2)))
+    assert not compiled(executor)
+    assert [r["why"] for r in minnp.report() if r["function"] == "executor" and "training step" in r["why"]]

@@ -99,7 +99,8 @@ class TorchExecutor:
         """(what the graph has at its pause, go) for values, of which some may be None that are read after it alone.
 
         go(values) -> the outputs. The values are those of all placeholders once more: between the two calls their
-        memory may be written to. What is returned is no memory of theirs, nor of what is kept between the calls.
+        memory may be written to. What is returned is no memory of theirs, nor of what is kept between the calls, and
+        each output has its own.
         Both raise BackendUnsupportedError where a kernel refuses its operands.
         """
         with refused():
@@ -112,9 +113,12 @@ class TorchExecutor:
         def go(*values: Any) -> tuple:
             data = [self.tensor(v) for v in values]
             with refused():
-                out = steps.send(data)
-            theirs = places(data)
-            return tuple([self.value(v, theirs) for v in out])
+                tensors = steps.send(data)
+            theirs, out = places(data + self._constants(self._skipped)), []
+            for t in tensors:
+                out.append(self.value(t, theirs))
+                theirs |= places((t,))
+            return tuple(out)
 
         return out, go
 
