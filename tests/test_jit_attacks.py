@@ -1269,7 +1269,7 @@ def test_gradients_are_eager_ones_and_those_of_differences(f):
 
 
 def as_list(gradients: Any) -> list:
-    return gradients if isinstance(gradients, list) else [gradients]
+    return list(gradients) if isinstance(gradients, (list, tuple)) else [gradients]
 
 
 def rounds(f: Callable) -> bool:
