@@ -520,3 +520,23 @@ def test_writes_to_a_batched_argument_stay_in_the_function():
     for f in (vmap(first), vmap(decides), jit(vmap(first))):
         x = np.ones((3, 2))
         assert f(x).tolist() == [6.0] * 3 and x.tolist() == [[1.0, 1.0]] * 3
+
+
+@pytest.mark.parametrize("dtype", [int, onp.int8])
+@pytest.mark.parametrize("wrap", [vmap, lambda f: jit(vmap(f)), lambda f: vmap(jit(f))])
+def test_numbers_that_integers_cannot_hold_are_refused(dtype: Any, wrap: Callable) -> None:
+    def f(x: Any) -> Any:
+        y = np.zeros(2, dtype)
+        y[0], y[1] = x[0], x[1]
+        return y
+
+    g = wrap(f)
+    for v in ([1.0, 2.5], [1.0, 127.9], [0.0, onp.nan], [onp.inf, 0.0], [1e300, 0.0], [3.0, 4.0], [300.0, 1.0]):
+        batch = onp.array([[1.0, 2.0], v])
+        try:
+            expected = [f(example) for example in batch]
+        except (ValueError, OverflowError) as error:
+            with pytest.raises(type(error)):
+                g(np.array(batch))
+        else:
+            onp.testing.assert_array_equal(g(np.array(batch)), expected)

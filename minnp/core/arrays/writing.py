@@ -262,9 +262,11 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         watching.ends(SHARED)
         watching.ended = ended  # other arguments may not
         return write(h, *said, fresh)
-    if watching is not None and not watching.symbolic and type(value) is Tracer and may_be_refused(value, old.dtype):
-        watching.ends(f"a number of {value.dtype} is written into an array of {old.dtype}, which refuses some numbers")
-        return write(h, *said, fresh)
+    if type(value) is Tracer and may_be_refused(value, old.dtype):
+        if watching is not None and not watching.symbolic:
+            watching.ends(f"a number of {value.dtype} is written into an array of {old.dtype}, which refuses some")
+            return write(h, *said, fresh)
+        refuse(concrete(value), old.dtype)
     lies = example(old)
     if type(lies) is Host and not lies.flags.writeable and (watching is not None or not lent(old)):
         if watching is not None:
@@ -296,6 +298,14 @@ def may_be_refused(value: Tracer, dtype: onp.dtype) -> bool:
     if dtype.kind not in "iu" or not is_scalar(value):
         return False
     return value.dtype.kind == "f" or (value.dtype.kind in "iu" and not onp.can_cast(value.dtype, dtype))
+
+
+def refuse(numbers: Any, dtype: onp.dtype) -> None:
+    """Raise what NumPy raises for the first of these numbers, one of each example, that is no element of a dtype."""
+    if isinstance(numbers, (Host, onp.generic)):
+        within, element = onp.iinfo(dtype), onp.empty(1, dtype)
+        for number in onp.atleast_1d(numbers[~((numbers > within.min) & (numbers < within.max))]):
+            element[0] = number  # which NumPy may take
 
 
 def basic(step: tuple) -> bool:
