@@ -15,6 +15,7 @@ import pytest
 import minnp.numpy as np
 from minnp import Context, grad, hvp, jit, jvp, vmap
 from minnp.core.arrays.array import array_of
+from minnp.errors import NotDifferentiableError
 
 LINES = """
 4   | z = x * 1; t = z[0]; z[0] = 0                                    | t ** 2 + z.sum()
@@ -540,3 +541,31 @@ def test_numbers_that_integers_cannot_hold_are_refused(dtype: Any, wrap: Callabl
                 g(np.array(batch))
         else:
             onp.testing.assert_array_equal(g(np.array(batch)), expected)
+
+
+@pytest.mark.parametrize("wrap", [vmap, lambda f: jit(vmap(f)), lambda f: vmap(jit(f))])
+def test_fields_of_records_are_written(wrap: Callable) -> None:
+    def f(x: Any) -> Any:
+        r = np.zeros(2, dtype=[("a", "f8"), ("b", "i4"), ("c", "f8", (2,))])
+        for i in range(2):
+            r["a"][i] = x[i] * 2
+        v = r["a"]
+        v[1] += 1
+        r["c"][0], r["b"][1] = x, 3
+        return v, r["c"], r["b"]
+
+    batch = onp.array([[1.0, 2.0], [3.0, 4.0]])
+    for k in range(3):
+        for out, expected in zip(wrap(f)(np.array(batch + k)), zip(*map(f, batch + k)), strict=True):
+            onp.testing.assert_array_equal(out, expected)
+
+
+def test_records_that_are_written_have_no_gradient() -> None:
+    def f(x: Any) -> Any:
+        r = np.zeros(2, dtype=[("a", "f8"), ("b", "f8")])
+        r["a"][0] = x[0] * 2
+        return r["a"].sum()
+
+    for of in (grad(f), jit(grad(f)), grad(jit(f)), lambda x: jvp(f, (x,), (x,))):
+        with pytest.raises(NotDifferentiableError):
+            of(np.array([1.0, 2.0]))

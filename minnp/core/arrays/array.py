@@ -389,7 +389,12 @@ def same_numbers(a: onp.dtype, b: onp.dtype) -> bool:
 
 
 def _window(root: onp.ndarray, view: onp.ndarray) -> tuple:
-    """The steps from a root's array to a view of its memory, as a strided window over the root in C order."""
+    """The steps from a root's array to a view of its memory, as a strided window over the root in C order; or the field
+    of records that it is."""
+    for name in root.dtype.names or ():
+        field, same = root[name], lambda a: (a.dtype, a.shape, a.strides, _address(a))
+        if same(field) == same(view):
+            return ((TABLE["getitem"], {"index": name}),)
     order = sorted(range(root.ndim), key=lambda i: -abs(root.strides[i]) if root.shape[i] != 1 else 0)
     flat = root.transpose(order)
     size, offset = view.itemsize, _address(view) - _address(root)
