@@ -6,7 +6,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import grad, jit
-from minnp.core.loops import axes, blocking, lowering, tiled
+from minnp.core.loops import axes, blocking, interchanged, lowering, tiled
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
@@ -382,3 +382,114 @@ def test_gradients_that_go_over_a_matrix_in_every_turn(program, monkeypatch):
             for a, b in zip(compiled(np.array(A), np.array(B)), grad(f, wrt)(np.array(A), np.array(B))):
                 numpy.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
     assert found
+
+
+# ------------------------------------------------------------------ over the last axis, around loops over the others
+def up(x, y, n, scale):
+    """A recurrence along the last axis, with arrays that a turn makes for itself."""
+    out = np.zeros(x.shape)
+    rows, columns, _ = x.shape
+    for k in range(n):
+        low = np.zeros((rows, columns))
+        if k > 0:
+            low += x[:, :, k] * 0.25 + y[:, :, k - 1]
+        total = y[:, :, k] / scale - low
+        if k == 0:
+            out[:, :, k] = total
+        else:
+            out[:, :, k] = total - np.sin(low) * out[:, :, k - 1]
+    return out, k
+
+
+def down(x, y, n, scale):
+    out = np.zeros(x.shape)
+    ahead = y[:, :, n - 1]
+    for k in range(n - 1, -1, -1):
+        ahead = y[:, :, k] - scale * x[:, :, k] * ahead
+        out[:, :, k] = ahead
+    return out, k
+
+
+def in_place(x, y, n, scale):
+    for k in range(1, n):
+        x[:, :, k] += x[:, :, k - 1] * y[:, :, k] / scale
+        y[:, :, k - 1] = x[:, :, k]
+    return x, y, k
+
+
+def some_rows(x, y, n, scale):
+    for k in range(1, n):
+        x[1:, :, k] -= x[1:, :, k - 1] * scale
+        x[1:, :, k] *= y[:-1, :, k]
+    return x, k
+
+
+def rows_that_share(x, y, n, scale):  # which stay as they are
+    for k in range(1, n):
+        x[1:, :, k] += x[:-1, :, k - 1] * y[1:, :, k] / scale
+    return x, k
+
+
+LEVELS = [up, down, in_place, some_rows, rows_that_share]
+
+
+@pytest.fixture
+def turned_inside(monkeypatch):
+    """The loops that were interchanged."""
+    found = []
+
+    def made(self, old=interchanged.Nest.made):
+        found.append(self.loop.var)
+        return old(self)
+
+    monkeypatch.setattr(interchanged.Nest, "made", made)
+    return found
+
+
+def levels(*shape):
+    rng = numpy.random.default_rng(1)
+    return rng.random(shape), rng.random(shape)
+
+
+@pytest.mark.parametrize("program", LEVELS, ids=lambda f: f.__name__)
+def test_loops_over_the_last_axis_run_inside_the_others(program, turned_inside):
+    compiled = jit(program)
+    for shape in ((3, 4, 12), (1, 1, 11), (5, 2, 17), (0, 3, 12), (3, 0, 12)):
+        expected = program(*map(np.array, levels(*shape)), shape[2], 1.5)
+        got = compiled(*map(np.array, levels(*shape)), shape[2], 1.5)
+        for a, b in zip(got, expected):
+            numpy.testing.assert_array_equal(numpy.asarray(a), numpy.asarray(b))
+    assert bool(turned_inside) == (program not in (rows_that_share, down))  # which stands for arrays of two origins
+
+
+@pytest.mark.parametrize("program", [up, in_place], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("n, scale", [(12, 0.0), (14, 1.5), (-2, 1.5)])
+def test_loops_over_the_last_axis_raise_where_python_does(program, n, scale):
+    found = []
+    for f in (program, jit(program)):
+        x, y = map(np.array, levels(3, 4, 12))
+        try:
+            out = f(x, y, n, scale)
+        except Exception as error:
+            out = (type(error), str(error))
+        found.append([numpy.asarray(a) if isinstance(a, np.ndarray) else a for a in (*out, x, y)])
+    for a, b in zip(*found):
+        numpy.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("program", LEVELS, ids=lambda f: f.__name__)
+def test_gradients_of_loops_over_the_last_axis(program, turned_inside):
+    def loss(x, y, scale):
+        out = program(x.copy(), y.copy(), x.shape[2], scale)[0]
+        return np.sum(np.sin(out) * np.cos(np.arange(out.shape[2])))
+
+    def product(x, y, scale):
+        return sum(np.sum(g * np.cos(g)) for g in grad(loss, (0, 1, 2))(x, y, scale))
+
+    for f, shapes in ((loss, ((3, 4, 12), (1, 2, 11), (5, 2, 17))), (product, ((2, 3, 12),))):
+        compiled = jit(grad(f, (0, 1, 2)))
+        for shape in shapes:
+            x, y = map(np.array, levels(*shape))
+            for a, b in zip(compiled(x, y, 1.5), grad(f, (0, 1, 2))(x, y, 1.5)):
+                numpy.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    assert bool(turned_inside) == (program is not rows_that_share)

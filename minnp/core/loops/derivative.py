@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from .interchanged import interchanged
 from .ir import (
     BOOL,
     INT,
@@ -279,7 +280,10 @@ class _Adjoint(_Derivative):
         self.covered: set[str] = set()  # variables that a loop around this keeps
 
     def prepared(self) -> list:
-        body = propagated(self.structured(super().prepared()), kept=True)  # places are numbers of turns, then
+        shown = {name for name, *_ in self.source.outputs if inexact(self.source.kinds[name])}
+        body = super().prepared()
+        body = interchanged(self.out, body, shown, False) or body
+        body = propagated(self.structured(body), kept=True)  # places are numbers of turns, then
         return combined(body, read_times(body))
 
     # -------------------------------------------------------------- no jumps
@@ -1104,7 +1108,8 @@ def flattened(program: Program) -> list:
             elif type(s) is Block:
                 out.append(Block(s.label, go(s.body)))
             elif type(s) is Check:
-                out.append(s)
+                bounds = s.bounds and tuple(map(e_, s.bounds))
+                out.append(Check(e_(s.condition), s.error, tuple(map(e_, s.operands)), bounds))
             else:
                 out.append(s)
         return out

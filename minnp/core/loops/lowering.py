@@ -20,6 +20,8 @@ from ..llvm.code import Code, Lane
 from ..llvm.engine import DATA, SHAPE, machine, symbol
 from .axes import along_last
 from .blocking import Blocking
+from .derivative import flattened
+from .interchanged import flat, interchanged
 from .ir import (
     F8,
     INT,
@@ -254,6 +256,9 @@ class Lowering:
         numbers = itertools.count()
         fresh = lambda what: f"{what}.{next(numbers)}!"
         body, again = program.body, program.mark != "~" and not ranges
+        if not ranges and flat(program):
+            shown = {n for o in program.outputs for n in (o[0], *o[2:])}
+            body = interchanged(program, flattened(program), shown) or body
         given = body = tiled(program, body, fresh) if again else body
         while True:
             self.body = distributed(program, body, fresh) if program.mark != "~" else body
