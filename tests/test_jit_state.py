@@ -1027,14 +1027,88 @@ def test_defaults_that_are_replaced_are_seen() -> None:
             onp.testing.assert_array_equal(helper_of_one(X), X * one.__defaults__[0][0])
 
 
+def test_defaults_of_a_jitted_function_are_its_functions() -> None:
+    @jit
+    def f(x: Any, k: float = 2.0, *, j: float = 1.0) -> Any:
+        total = 0.0
+        for i in range(2):
+            total = total + x[i] * k + j
+        return total
+
+    for k, j in ((2.0, 1.0), (3.0, 1.0), (3.0, 4.0)):
+        f.__defaults__, f.__kwdefaults__ = (k,), {"j": j}
+        for _ in range(2):
+            onp.testing.assert_array_equal(f(X), X[0] * k + j + X[1] * k + j)
+
+
+def test_what_two_variables_hold_may_be_two_things_later() -> None:
+    class Methods:
+        @staticmethod
+        def one(x: Any, k: Any = (2.0,)) -> Any:
+            return x * k[0]
+
+        @classmethod
+        def two(cls, x: Any, k: Any = (2.0,)) -> Any:
+            return x * k[0]
+
+    a = b = [2.0, np.ones(3)]
+    c = d = types.SimpleNamespace(k=2.0)
+    f = jit(lambda x: x * a[0] * b[0] * a[1] * b[1])
+    g = jit(lambda x: x * c.k * d.k)
+    h = jit(lambda x: Methods.one(x) * Methods.two(x))
+    for change in range(4):
+        if change == 1:
+            b, d = [3.0, np.ones(3) * 2], types.SimpleNamespace(k=3.0)
+            Methods.one.__defaults__ = ((3.0,),)
+        elif change == 2:
+            a, c = b, d
+            Methods.two.__func__.__defaults__ = Methods.one.__defaults__
+        elif change == 3:
+            a, c = [4.0, np.ones(3)], types.SimpleNamespace(k=4.0)
+            Methods.two.__func__.__defaults__ = ((4.0,),)
+        for _ in range(3):
+            onp.testing.assert_array_equal(f(X), X * a[0] * b[0] * a[1] * b[1])
+            onp.testing.assert_array_equal(g(X), X * c.k * d.k)
+            onp.testing.assert_array_equal(h(X), Methods.one(X) * Methods.two(X))
+
+
+def test_loops_of_other_texts_are_other_loops() -> None:
+    """Which the graph does not show: all have one name there."""
+    way = "add"
+
+    def f(x: Any) -> Any:
+        total = 0.0
+        for v in x:
+            if way == "add":
+                total += v
+            elif way == "subtract":
+                total -= v
+            else:
+                total += v * 7
+        return total
+
+    g = jit(f)
+    for then in ("add", "add", "subtract", "subtract", "", "", "add", "subtract", "subtract"):
+        way = then
+        assert g(np.arange(3.0)) == f(onp.arange(3.0))
+
+
 def test_a_global_that_hides_a_builtin_later_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    f = jit(lambda x: abs(x) * max(2, 1))
-    for _ in range(3):
-        onp.testing.assert_array_equal(f(-X), X * 2)
-    monkeypatch.setitem(globals(), "abs", lambda x: x * 100)
-    onp.testing.assert_array_equal(f(-X), X * -200)
-    monkeypatch.delitem(globals(), "abs")
-    onp.testing.assert_array_equal(f(-X), X * 2)
+    def loop(x: Any) -> Any:
+        total = 0.0
+        for i in range(3):
+            total += abs(x[i])
+        return total
+
+    f, g, v = jit(lambda x: abs(x) * max(2, 1)), jit(loop), np.arange(-3.0, 0.0)
+    for hides in (False, True, False):
+        if hides:
+            monkeypatch.setitem(globals(), "abs", lambda x: x * 100)
+        elif "abs" in globals():
+            monkeypatch.delitem(globals(), "abs")
+        for _ in range(3):
+            onp.testing.assert_array_equal(f(-X), X * (-200 if hides else 2))
+            assert g(v) == (-600 if hides else 6)
 
 
 def slot_that_may_be_empty(s: Any) -> Callable:

@@ -416,11 +416,13 @@ class Captured:
         self.graph, self.constants, self.rebuild, self.written, self.fixed = graph, constants, rebuild, written, fixed
         self.shown, self.changes, self.scalars = shown or {}, changes or [], scalars
 
-    def says(self) -> tuple[str, ...]:
-        """The graph and, with numbers in the place of computed parts, what becomes of its results."""
+    def says(self) -> tuple:
+        """The graph, its rows (all loops have one name) and, with numbers in the place of computed parts, what becomes
+        of its results."""
         count = len(self.graph.output_node().args[0]) - len(self.written)
         besides = repr((self.written, self.changes, self.shown, self.scalars))
-        return str(self.graph), repr(self.rebuild(list(range(count)))), besides
+        rows = [n.target for n in self.graph.nodes if isinstance(n.target, Primitive)]
+        return rows, str(self.graph), repr(self.rebuild(list(range(count)))), besides
 
     def result(self, parts: list, given: list, arguments: Any) -> Any:
         """The user's result, of its parts and the inputs as the caller holds them; `arguments` are changed as f did."""

@@ -472,12 +472,16 @@ class Environment:
         """Whether the specialisation may run once more: bound anew were arrays that lie alike, which it then reads,
         numbers that are equal (or any, if `numbers`), and containers with the same keys on the way to them."""
         moved: dict[str, Any] = {}
+        ways = {id(binding.via) for binding, _ in self.found}
         looked: list[tuple] = []
         try:
             states = [_now(binding) for binding, _ in self.found]
         except UNBOUND:
             return False
+        leads = {id(binding.value): new for (binding, _), (_, new) in zip(self.found, states) if id(binding) in ways}
         for (binding, name), (_, new) in zip(self.found, states):
+            if leads.get(id(binding.value), new) is not new:  # two held one object, through one of which it was read
+                return False
             if name is not None:
                 array = unwrapped(new)
                 if not _lie_alike(array, self.names.get(name)) or moved.setdefault(name, array) is not array:
@@ -488,7 +492,7 @@ class Environment:
                 return False
             elif type(binding.was) in (list, dict, set) and identity(new) != identity(binding.was):
                 return False  # equal numbers of other types
-            elif new is binding.value or (numbers and isinstance(binding.value, NUMBERS)):
+            elif new is binding.value or (numbers and changing(binding.value) and changing(new)):
                 continue
             elif _kind(new) != _kind(binding.value):
                 return False
@@ -507,6 +511,11 @@ class Environment:
         grown = {name: len(x) for name, x in self.grows.items() if self.names[name] != len(x)}
         self.names.update(grown)
         return bool(looked or grown) or any(a is not c or b is not d for (a, b), (c, d) in zip(before, states))
+
+
+def changing(x: Any) -> bool:
+    """Whether it is a number, in whose place another one may serve."""
+    return isinstance(x, NUMBERS) and x is not ABSENT
 
 
 def _now(binding: Binding) -> tuple[Any, Any]:

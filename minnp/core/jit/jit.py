@@ -89,6 +89,10 @@ class Plain:
             self.rest = 1 << min(self.idle - IDLE, 10)
 
 
+def _of_function(name: str, do: Callable) -> Callable:
+    return lambda self, *value: do(self.function, name, *value)
+
+
 class Jitted(Dispatch):
     """A compiled function; made by `jit`."""
 
@@ -104,6 +108,10 @@ class Jitted(Dispatch):
         self.raising: dict[Any, int] = {}  # by key: how many captures in a row raised
         self.plain: dict[Any, Plain] = {}  # by key: whether the loops are looked at
         self.calls = self.captures = self.guard_failures = self.changing = 0
+
+    # whoever replaces a function's defaults replaces those of the function that is run
+    __defaults__ = property(*[_of_function("__defaults__", f) for f in (getattr, setattr)])
+    __kwdefaults__ = property(*[_of_function("__kwdefaults__", f) for f in (getattr, setattr)])
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
