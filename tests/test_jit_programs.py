@@ -4,6 +4,7 @@ arguments, and what shares memory with what."""
 from __future__ import annotations
 
 import collections
+import copy
 import dataclasses
 import datetime
 import functools
@@ -235,6 +236,55 @@ def writes_records(x: Any) -> Any:
     return x["f1"].sum(), x
 
 
+def copies_records(x: Any) -> Any:
+    first, second, third = x[0].copy(), copy.copy(x[1]), copy.deepcopy(x[2])
+    x[0], x[2] = third, first
+    second["f1"] = 60
+    for i in range(1, len(x)):  # sorted by insertion
+        key, j = x[i].copy(), i - 1
+        while j >= 0 and x[j]["f0"] > key["f0"]:
+            x[j + 1] = x[j]
+            j -= 1
+        x[j + 1] = key
+    return second["f1"], x
+
+
+def unpacks_records(x: Any) -> Any:
+    i, v = x[0]
+    total = i * v
+    for j, w in x:
+        total += j * w
+    return total, tuple(x[1]), list(x[2]), len(x[0]), (lambda i, v: v - i)(*x[1]), [tuple(r) for r in x]
+
+
+def fills_records(x: Any) -> Any:
+    out = np.zeros(3, [("both", "f8", (2,)), ("in", "i4,f8"), ("n", int)])
+    for i, r in enumerate(x):
+        out[i] = ([i, r["f1"]], r, i)
+    out[0] = (out["both"][1], (x["f0"][1], 2), 7)
+    x[0] = tuple(x[1])
+    try:
+        x[1] = (1, x["f1"][0], 3)
+    except ValueError as error:
+        return out, x, str(error)
+
+
+def fills_several_records(x: Any) -> Any:
+    x[1:] = [(1, x["f1"][0]), (2, 3.5)]
+    return x
+
+
+def views_records(x: Any) -> Any:
+    x["f0"] += 1
+    records = x.view(onp.recarray)
+    records.f1[0] = 9
+    return onp.asarray(records.f0 * 2), x
+
+
+def records() -> tuple:
+    return (np.array([(5, 2.5), (3, 4.0), (1, 6.0)], "i4,f8"),)
+
+
 PROGRAMS: dict[str, tuple[Callable, list]] = {
     "namedtuple": (lambda x: Pair(x, x * 2), ONE),
     "containers": (lambda x: {"a": [x, (x * 2, None)], "b": State(x + 1, "s")}, ONE),
@@ -301,6 +351,11 @@ PROGRAMS: dict[str, tuple[Callable, list]] = {
         writes_records,
         [lambda: (np.array([(1, 2.5), (3, 4.0), (5, 6.0)], "i4,f8"),)] * 2,
     ),
+    "records copied": (copies_records, [records] * 3),
+    "records unpacked": (unpacks_records, [records] * 3),
+    "records filled": (fills_records, [records] * 3),
+    "several records filled": (fills_several_records, [records] * 3),
+    "records viewed": (views_records, [records] * 3),
     "objects": (lambda x: x[::-1], [lambda: (np.array([1, "a", None], object),)] * 2),
 }
 

@@ -14,6 +14,7 @@ from ..core.arrays.writing import shown, write
 from ..core.rows.dispatch import defines, knows
 from ..core.rows.on_device import laid_out
 from ..core.rows.primitive import Meta, per_input, primitive
+from ..core.rows.state import capture
 from ..core.rows.strides import within
 from ..core.rows.value import Buffer, Host, Tracer, example, owner
 from ..errors import TracedValueError
@@ -159,6 +160,9 @@ def _view(a: Any, dtype: Any = None, type: Any = None) -> Any:
     if isinstance(dtype, builtins.type) and issubclass(dtype, ndarray):
         dtype, type = None, dtype
     if type not in (None, ndarray):
+        if (watching := capture.get()) is not None:
+            watching.ends(f"x.view({type.__name__}) makes an array whose operators are its own")
+            return a.view(type=type) if dtype is None else a.view(dtype, type)
         raise TracedValueError(f"x.view({type.__name__}): a traced array has no class of another kind")
     if dtype is None or (dtype := onp.dtype(dtype)) == a.dtype:
         return a[...]

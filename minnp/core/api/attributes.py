@@ -131,6 +131,8 @@ def _len(self: ndarray) -> int:
         return len(self._host)
     shape = self.shape
     if not shape:
+        if is_scalar(read(self)) and (names := self.dtype.names):
+            return len(names)
         raise TypeError("len() of unsized object")
     return shape[0]
 

@@ -118,7 +118,10 @@ def _transpose(a: Any, *axes: Any) -> Any:
 
 @defines(onp.ndarray.copy)
 def _copy(a: Any, order: str = "C") -> Any:
-    return a if is_scalar(read(a)) else TABLE["copy"](a, order=order)  # nobody writes to a scalar
+    if not is_scalar(read(a)):
+        return TABLE["copy"](a, order=order)
+    # nobody writes to a scalar, unless it is a record
+    return a if a.dtype.names is None else TABLE["getitem"](TABLE["copy"](a), index=())
 
 
 @defines(onp.ndarray.flatten, takes=("ravel", "reshape", "copy"))

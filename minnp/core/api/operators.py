@@ -229,7 +229,7 @@ def _plain(params: dict) -> bool:
 
 
 def _iter(self: ndarray) -> Iterator:
-    if self.ndim == 0:
+    if self.ndim == 0 and not (is_scalar(read(self)) and self.dtype.names):  # a record has its fields
         raise TypeError("iteration over a 0-d array")
     return map(self.__getitem__, range(len(self)))
 

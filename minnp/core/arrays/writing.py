@@ -227,9 +227,21 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         if type(value) in (list, tuple):  # numbers become the array's, or NumPy says why not
             value = read(stack_nested(value)) if holds_value(value) else onp.array(value, dtype)
         return write_on_device(h, index, value)
-    if type(value) in (list, tuple) and any(type(read(s)) is not Host for s in sources):
-        value = read(stack_nested(value))
     watching = capture.get() if state.busy else None
+    if type(value) in (list, tuple) and any(isinstance(read(s), (Tracer, Buffer)) for s in sources):
+        names = current.dtype.names
+        if names and type(value) is tuple and not is_scalar(current) and not _names_fields(index):
+            if len(names) != len(value):
+                raise ValueError(
+                    f"could not assign tuple of length {len(value)} to structure with {len(names)} fields."
+                )
+            for name, field in zip(names, said[1]):
+                write(h[name], index, field)
+            return
+        if names and watching is not None and not watching.symbolic:
+            watching.ends("records are written that hold traced numbers")
+            return write(h, *said, fresh)
+        value = read(stack_nested(value))
     if type(concrete(current)) is Host and device_of_index(index) is not None:
         index = index_on_host(index)
     if type(current) is Host and watching is None:  # memory that views show stays where it is
@@ -291,6 +303,10 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     if type(root) is ndarray or root._host is not None:
         _watch(result, root)
     root._host, root._value = None, result
+
+
+def _names_fields(index: Any) -> bool:
+    return type(index) is str or (type(index) is list and any(type(i) is str for i in index))
 
 
 def may_be_refused(value: Tracer, dtype: onp.dtype) -> bool:
