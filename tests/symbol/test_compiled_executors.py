@@ -493,3 +493,88 @@ def test_the_report_says_why_a_training_step_is_not_compiled() -> None:
             executor.backward(np.ones((4, 3, 2)))
     assert not compiled(executor)
     assert [r["why"] for r in minnp.report() if r["function"] == "executor" and "training step" in r["why"]]
+
+
+# ------------------------------------------------------------------ normalisations with relus
+def normalised(relu: bool = True, twice: bool = False) -> Any:
+    """conv -> batch norm (-> relu) -> conv, of 32 and 16 channels; `twice`: two layers read the normalisation."""
+    x = sym.Convolution(sym.Variable("data"), name="c1", num_filter=32, kernel=(3, 3), pad=(1, 1), no_bias=True)
+    y = sym.BatchNorm(x, name="bn1", fix_gamma=False, eps=1e-4)
+    z = sym.Activation(y, act_type="relu") if relu else y
+    x = sym.Convolution(z, name="c2", num_filter=16, kernel=(1, 1), no_bias=True)
+    x = sym.BatchNorm(x, name="bn2", fix_gamma=False)
+    if twice:
+        x = x + sym.Convolution(y, name="c3", num_filter=16, kernel=(1, 1), no_bias=True)
+    x = sym.Activation(x, act_type="relu")
+    return sym.FullyConnected(sym.Flatten(x), name="fc", num_hidden=3)
+
+
+def kernels_called(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    from minnp.core.cpu import kernels
+
+    names, call = [], kernels.call
+    monkeypatch.setattr(kernels, "call", lambda name, *rest: names.append(name) or call(name, *rest))
+    return names
+
+
+@pytest.mark.parametrize("relu", [True, False])
+@pytest.mark.parametrize("twice", [True, False])
+def test_batch_norms_in_blocks_of_channels(relu: bool, twice: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = kernels_called(monkeypatch)
+    heads = onp.random.default_rng(3).normal(size=(2, 3)).astype(onp.float32)
+    ours, got, expected = steps_beside(normalised(relu, twice), heads, data=(2, 3, 10, 7))
+    close(got, expected)
+    assert blocked(ours) == [True]
+    executor = ours._compiled[True][1].executor
+    if "block_norm" in names:  # where the processor's layout has blocks of 16 channels, and the C part is there
+        passed = [n for n, f in executor.run.__globals__.items() if getattr(f, "__name__", "") == "passed"]
+        assert len(passed) == (0 if twice else 3 if relu else 1)  # relus and, where it lies in blocks, their gradient
+    with minnp.policy("prefer_torch"):  # what is recycled belongs to no step before
+        first = everything(ours, heads)
+        ours.arg_dict["data"][...] *= -2
+        everything(ours, heads)
+        ours.arg_dict["data"][...] /= -2
+        close(everything(ours, heads)[: len(first) - 4], first[: len(first) - 4])
+
+
+def test_two_forwards_before_a_backward_do_not_share_what_is_recycled() -> None:
+    heads = onp.ones((2, 3), onp.float32)
+    ours, _, expected = steps_beside(normalised(), heads, data=(2, 3, 10, 7))
+    with minnp.policy("prefer_torch"):
+        ours.forward(is_train=True)
+        kept, after = ours._pullback, ours._after
+        ours.arg_dict["data"][...] *= -2
+        ours.forward(is_train=True)
+        ours._pullback, ours._after = kept, after
+        ours.backward(heads)
+    gradients = expected[1 : 1 + len(ours.grad_arrays)]
+    close([onp.array(g) for g in ours.grad_arrays], gradients)
+
+
+def test_nan_and_a_large_mean_in_a_batch_norm_in_blocks() -> None:
+    from minnp.backends.torch import blocked as layouts
+
+    torch.manual_seed(0)
+    x = torch.randn(2, 32, 9, 9)
+    x[:, 1] += 1e4
+    x[1, 3, 4, 5] = torch.nan
+    gamma, beta, g = torch.rand(32) + 0.5, torch.randn(32), torch.randn(2, 32, 9, 9)
+    eye = torch.eye(32).reshape(32, 32, 1, 1)
+    data = layouts.conv(x.nan_to_num(1e4), eye, (1, 1), (0, 0), (1, 1))
+    for relu in (False, True):
+        y, mean, variance, inverse = layouts.normalize(data, gamma, beta, (0, 2, 3), 1e-5, relu=relu)
+        dense = data.to_dense().double().requires_grad_()
+        expected = torch.nn.functional.batch_norm(dense, None, None, gamma.double(), beta.double(), True, 0.0, 1e-5)
+        expected = torch.relu(expected) if relu else expected
+        assert torch.allclose(y.to_dense().double(), expected, atol=2e-3)
+        if layouts.team is None or not layouts.in_blocks(data):
+            continue
+        expected.backward(g.double())
+        flows = (True, False, False), 4, (True, True, True)
+        values = layouts.opaque(g), y, mean, variance, inverse, data, gamma, beta
+        got = layouts.normalize_back(*values, layout=flows, axes=(0, 2, 3), eps=1e-5, relu=relu)
+        assert (got[0].to_dense() - dense.grad).norm() < 1e-2 * dense.grad.norm()
+    some = data.clone()
+    layouts.memory(some)[5] = torch.nan
+    y = layouts.normalize(some, gamma, beta, (0, 2, 3), 1e-5, relu=True)[0].to_dense()
+    assert y.isnan().any(3).any(2).any(0).sum() == 1

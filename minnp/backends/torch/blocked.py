@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
+from sys import getrefcount
 from typing import Any
 
 import numpy as onp
 import torch
 
+from ...core.compiled import team
+from ...core.cpu import kernels
 from ...core.graph.effects import pause, pick
 from ...core.graph.graph import Graph
 from ...core.graph.node import Node
@@ -81,10 +84,52 @@ def opaque(t: Tensor) -> Tensor:
     return t if t.is_mkldnn else t.contiguous().to_mkldnn()
 
 
-def memory(t: Tensor) -> Tensor:
+def elements(t: Tensor) -> onp.ndarray:
     """The elements of an opaque tensor and its padding, zeros, in the order of its memory; while the tensor lives."""
     bytes_ = (ctypes.c_byte * torch.ops.mkldnn._nbytes(t)).from_address(torch.ops.mkldnn.data_ptr(t))
-    return torch.frombuffer(bytes_, dtype=torch.float32)
+    return onp.frombuffer(bytes_, onp.float32)
+
+
+def memory(t: Tensor) -> Tensor:
+    """The same as a tensor."""
+    return torch.from_numpy(elements(t))
+
+
+BLOCK = 16  # channels of a block of which the C part knows
+_IN_BLOCKS: dict[tuple, bool] = {}
+
+
+def in_blocks(t: Tensor) -> bool:
+    """Whether an opaque image lies as [N, C / 16, H, W, 16]. oneDNN describes a layout in bytes that it does not
+    document, so one is known by where it has numbers that say where they are, once."""
+    key = tuple(t.shape), bytes(torch.ops.mkldnn._get_mkldnn_serialized_md(t).numpy())
+    if key not in _IN_BLOCKS:
+        n, c, h, w = t.shape
+        _IN_BLOCKS[key] = fits = c % BLOCK == 0 and torch.ops.mkldnn._nbytes(t) == 4 * t.numel()
+        if fits:
+            places = torch.arange(t.numel()).remainder(8388593).float()  # a prime that floats hold
+            marked = t.clone()
+            memory(marked).copy_(places)
+            blocks = places.reshape(n, c // BLOCK, h, w, BLOCK).permute(0, 1, 4, 2, 3).reshape(t.shape)
+            _IN_BLOCKS[key] = torch.equal(marked.to_dense(), blocks)
+    return _IN_BLOCKS[key]
+
+
+class Recycled:
+    """Opaque tensors that an executor has made, for the same again once nothing else refers to them: torch makes none
+    without writing to all of it."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple, list[Tensor]] = {}
+
+    def like(self, t: Tensor) -> Tensor:
+        """A tensor as t, with whatever elements; t lies in_blocks."""
+        made = self.made.setdefault(tuple(t.shape), [])
+        for i in range(len(made)):
+            if getrefcount(made[i]) == 2:
+                return made[i]
+        made.append(t.clone())
+        return made[-1]
 
 
 def lie_alike(a: Tensor, b: Tensor) -> bool:
@@ -146,27 +191,119 @@ def conv_weight_grad(x: Tensor, g: Tensor, kernel: Sizes, **params: Any) -> Tens
 
 # ------------------------------------------------------------------ normalisation
 @kernel("npx.normalize")
-def normalize(x: Tensor, gamma: Tensor, beta: Tensor, axes: Sizes, eps: float) -> tuple:
-    """y, mean, variance (biased) and 1 / sqrt(variance + eps)."""
+def normalize(
+    x: Tensor, gamma: Tensor, beta: Tensor, axes: Sizes, eps: float, relu: bool = False, recycled: Any = None
+) -> tuple:
+    """y, mean, variance (biased) and 1 / sqrt(variance + eps); with `relu`, that of y."""
     if not is_opaque(x) or not _per_channel(x, gamma, axes) or x.numel() == x.shape[1]:
         refuse("a normalisation by other than channels")
+    if team is not None and in_blocks(x):
+        y = (recycled or Recycled()).like(x)
+        small = onp.empty((3, x.shape[1]), onp.float32)
+        _call("block_norm", x, (elements(x), *_vectors(gamma, beta), elements(y), *small), eps, relu)
+        return (y, *[t.reshape(gamma.shape) for t in torch.from_numpy(small)])
     y, *small = aten.native_batch_norm.default(x, gamma.reshape(-1), beta.reshape(-1), None, None, True, 0.0, eps)
     mean, variance = (t.to_dense().reshape(gamma.shape) for t in small)
-    return y, mean, variance, torch.rsqrt(variance + eps)
+    return relu_in_place(y) if relu else y, mean, variance, torch.rsqrt(variance + eps)
+
+
+def _vectors(*tensors: Tensor) -> list[onp.ndarray]:
+    return [t.reshape(-1).to(torch.float32).numpy() for t in tensors]
+
+
+def _call(name: str, x: Tensor, arrays: Sequence[onp.ndarray], *numbers: float) -> None:
+    rows = x.shape[1] // BLOCK
+    sizes = BLOCK, BLOCK * x.shape[2:].numel()
+    if kernels.call(name, rows, x.numel() // rows, arrays, (*sizes, *map(float, numbers))) is None:
+        refuse("a normalisation in the memory of another array")
 
 
 @kernel("npx.normalize_back")
-def normalize_back(*values: Any, layout: tuple, axes: Sizes, eps: float) -> tuple:
+def normalize_back(
+    *values: Any,
+    layout: tuple,
+    axes: Sizes,
+    eps: float,
+    relu: bool = False,
+    recycled: Any = None,
+    in_place: bool = False,
+) -> tuple:
+    """The cotangents of x, gamma and beta, given that of the result or, with `relu`, of the relu of it; that of x is
+    written over it with `in_place`."""
     flows, _, wanted = layout
     if flows != (True, False, False):
         refuse("gradients of the mean and the variance")
-    gy, _, mean, variance, _, x, gamma, beta = values
+    gy, _, mean, variance, inverse, x, gamma, beta = values
     if not is_opaque(x) or not _per_channel(x, gamma, axes):
         refuse("a normalisation by other than channels")
-    mean, variance = (t.reshape(-1).to_mkldnn() for t in (mean, variance))
-    given = opaque(gy), x, gamma.reshape(-1), None, None, mean, variance
-    gx, gw, gb = aten.native_batch_norm_backward.default(*given, True, eps, [True, True, True])
+    if team is not None and in_blocks(x):
+        known = elements(x), *_vectors(gamma, beta, mean, inverse)
+        small = onp.empty((2, x.shape[1]), onp.float32)
+        if not is_opaque(gy) or not lie_alike(gy, x):
+            gy, in_place = relaid(opaque(gy), x), True
+        if in_place:
+            gx = gy
+            _call("block_norm_back_in_place", x, (*known, elements(gx), *small), relu)
+        else:
+            gx = (recycled or Recycled()).like(x)
+            _call("block_norm_back", x, (*known, elements(gy), elements(gx), *small), relu)
+        gw, gb = torch.from_numpy(small)
+    else:
+        if relu:
+            refuse("the gradient of a relu with that of a normalisation in such a layout")
+        mean, variance = (t.reshape(-1).to_mkldnn() for t in (mean, variance))
+        given = opaque(gy), x, gamma.reshape(-1), None, None, mean, variance
+        gx, gw, gb = aten.native_batch_norm_backward.default(*given, True, eps, [True, True, True])
     return gx if wanted[0] else None, gw.reshape(gamma.shape), gb.reshape(beta.shape)
+
+
+# a relu that alone reads a normalisation, and its gradient, are computed with it
+def passed(x: Tensor, *_: Any) -> Tensor:
+    """x: another kernel does the rest."""
+    return x
+
+
+def of_normalize(node: Any, relu: str = "npx.relu") -> Node | None:
+    """The normalisation whose relu a node is."""
+    y = node.args[0] if isinstance(node, Node) and name_of(node) == relu else None
+    found = isinstance(y, Node) and y.target is pick and y.args[1] == 0 and name_of(y.args[0]) == "npx.normalize"
+    return y.args[0] if found else None
+
+
+def with_relu(node: Node) -> bool:
+    """Whether relus, and nothing else, read the result of a normalisation."""
+    readers = [u for y in node.users if y.target is pick and y.args[1] == 0 for u in y.users]
+    return bool(readers) and all(name_of(u) == "npx.relu" for u in readers)
+
+
+def back_of_relu(node: Node) -> Node | None:
+    """The normalisation of whose relu the node is the gradient, where its own gradient alone reads that."""
+    (back, *others), normal = node.users or (None,), of_normalize(node.args[1])
+    if others or normal is None or name_of(back) != "npx.normalize_back" or len(back.args) != 8:
+        return None
+    mean, inverse = back.args[2], back.args[4]
+    same = all(isinstance(m, Node) and m.target is pick and m.args == (normal, i) for m, i in ((mean, 1), (inverse, 3)))
+    same = same and back.kwargs["layout"][0] == (True, False, False) and back.args[0] is node
+    return normal if same and tuple(back.args[5:]) == tuple(normal.args[:3]) else None
+
+
+def fused(node: Node, operands: Sequence[Any], chosen: dict, recycled: Recycled) -> Callable | None:
+    """The kernel of a node in a graph, given those chosen before; None where KERNELS has it."""
+    name = name_of(node)
+    with_its_relu = lambda n: n in chosen and getattr(chosen[n][0], "keywords", {}).get("relu", False)
+    if team is None:
+        return None
+    if name == "npx.normalize":
+        return partial(normalize, relu=with_relu(node), recycled=recycled)
+    if name == "npx.relu" and with_its_relu(of_normalize(node)):
+        return passed
+    if name == "npx.relu_grad" and is_opaque(operands[0]) and with_its_relu(back_of_relu(node)):
+        x = chosen[back_of_relu(node)][1][0]
+        return passed if in_blocks(x) else None
+    if name == "npx.normalize_back":
+        relu = node.args[0] in chosen and chosen[node.args[0]][0] is passed
+        return partial(normalize_back, relu=relu, recycled=recycled)
+    return None
 
 
 # ------------------------------------------------------------------ elementwise

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -66,6 +67,7 @@ class TorchExecutor:
         self.backend, self.others, self.stream = backend, others, stream
         self.run: Callable | None = None
         self.blocked = backend.shares_host and blocked.suits(self.graph)
+        self.recycled = blocked.Recycled()
         self.source, self.pure = "", True
         self.rows: dict[str, int] = {}
         self.calls = 0
@@ -179,13 +181,14 @@ class TorchExecutor:
         def run(node: Node, args: tuple, kwargs: dict) -> Any:
             if node.target in (pick, pause):
                 return node.target(*args)
-            if (function := self._blocked(node, args)) is not None:
+            if (function := self._blocked(node, args, chosen)) is not None:
                 try:
                     y = function(*args, **kwargs)
                     chosen[node] = function, args
                     return y
                 except REFUSALS:
-                    pass
+                    if any(type(n) is Node and n in chosen and chosen[n][0] is blocked.passed for n in node.args[:1]):
+                        raise  # others would take what was passed for the gradient of the relu
             make = self._maker(node)
             if make is not None or isinstance(node.target, Primitive):
                 try:
@@ -257,10 +260,12 @@ class TorchExecutor:
             kernel = plan(*operands, **kwargs) or kernel
         return kernel, operands
 
-    def _blocked(self, node: Node, args: tuple) -> Callable | None:
+    def _blocked(self, node: Node, args: tuple, chosen: dict) -> Callable | None:
         """A kernel on tensors in oneDNN's own layouts, where the graph has these."""
         name = getattr(node.target, "name", "")
-        return blocked.KERNELS[name] if self.blocked and blocked.takes(name, args) else None
+        if not self.blocked or not blocked.takes(name, args):
+            return None
+        return blocked.fused(node, args, chosen, self.recycled) or blocked.KERNELS[name]
 
     def _prepared(self, node: Node, operands: tuple, kwargs: dict) -> Callable | None:
         """A convolution with a weight and a bias that cannot change, brought to oneDNN's layout once."""
@@ -491,18 +496,26 @@ def reused(graph: Graph, chosen: dict[Node, tuple], results: dict[Node, Any], da
             if type(t) is Tensor:
                 last[place(t)] = max(last.get(place(t), 0), *[at[u] for u in n.users], at[n])
     found: dict[Node, Callable] = {}
-    for n, (_, operands) in chosen.items():
+    for n, (function, operands) in chosen.items():
         x, y, source = results.get(n.args[0]) if n.args else None, results[n], n.args[0] if n.args else None
         while isinstance(source, Node) and source.target is pick:
             source = source.args[0]
-        table = blocked.IN_PLACE if blocked.is_opaque(x) else IN_PLACE
-        run = table.get(getattr(n.target, "name", "")) if source in chosen and not n.kwargs else None
-        if run is None or type(x) is not Tensor or not y.dtype.is_floating_point or last[place(x)] != at[n]:
+        if blocked.name_of(n) == "npx.normalize_back" and blocked.is_opaque(x) and isinstance(function, partial):
+            run: Callable | None = partial(function, in_place=True)
+            y, others = y[0], []
+        else:
+            table = blocked.IN_PLACE if blocked.is_opaque(x) else IN_PLACE
+            run = table.get(getattr(n.target, "name", "")) if not n.kwargs else None
+            others = n.args[1:]
+        if run is None or source not in chosen or type(x) is not Tensor or type(y) is not Tensor:
             continue
-        others = [o for o in operands[1:] if type(o) is Tensor and o.dtype is y.dtype and o.shape == y.shape]
-        others = [o for o in others if o.is_mkldnn is x.is_mkldnn]
+        if not y.dtype.is_floating_point or last[place(x)] != at[n]:
+            continue
+        read = [o for o in operands[1:] if type(o) is Tensor and o.dtype is y.dtype and o.shape == y.shape]
+        read = [o for o in read if o.is_mkldnn is x.is_mkldnn]
         alike = x.dtype is y.dtype and x.shape == y.shape and lie_alike(x, y)
-        if alike and len(others) == len(n.args) - 1 and place(x) not in {*theirs, place(y), *map(place, others)}:
+        fits = not others or len(read) == len(others)
+        if alike and fits and place(x) not in {*theirs, place(y), *map(place, read)}:
             found[n] = run
     return found
 
