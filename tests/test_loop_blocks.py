@@ -6,6 +6,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import grad, jit
+from minnp.core.cpu import memory
 from minnp.core.loops import axes, blocking, interchanged, lowering, tiled
 
 pytest.importorskip("llvmlite")
@@ -382,6 +383,22 @@ def test_gradients_that_go_over_a_matrix_in_every_turn(program, monkeypatch):
             for a, b in zip(compiled(np.array(A), np.array(B)), grad(f, wrt)(np.array(A), np.array(B))):
                 numpy.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11)
     assert found
+
+
+def test_what_a_large_derivative_keeps_lies_on_recycled_memory():
+    def loss(x):
+        total = 0.0
+        for k in range(600_000):
+            total = 0.9 * total - total * total * 1e-3 + x[k % 3]
+        return total
+
+    compiled = jit(grad(loss))
+    for _ in range(2):
+        compiled(np.array([0.1, 0.2, 0.3]))
+    before = memory.statistics()
+    compiled(np.array([0.1, 0.2, 0.3]))
+    after = memory.statistics()
+    assert after["reused"] == before["reused"] + memory.memory_reuse() and after["new"] == before["new"]
 
 
 # ------------------------------------------------------------------ over the last axis, around loops over the others

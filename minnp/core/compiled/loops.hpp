@@ -140,9 +140,7 @@ static Ref run_loop(Loop *loop, PyObject *const *values, Py_ssize_t n, PyObject 
             Py_INCREF(input.dtype);
             a = made(PyArray_Zeros(fields(like)->nd, fields(like)->dimensions, input.dtype, 0));
         } else {
-            Ref room = attribute(loop->code, word_room);
-            npy_intp length = integer(room);
-            a = made(PyArray_SimpleNew(1, &length, NPY_DOUBLE));
+            a = call_method(word_tape, loop->code);
         }
         ordered |= (uint64_t)((fields(a)->flags & NPY_ARRAY_C_CONTIGUOUS) != 0) << count;
         if (input.result)

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as onp
 
 from ..compiled import fastpath
+from ..cpu import memory
 from ..graph.effects import Diverged
 from ..llvm import engine
 from ..llvm.engine import BUILT_IN, FASTCALL, _Method
 from ..rows import budget
-from .ir import KINDS, Alloc, Check, Define, For, Kind, Program, Store, While, expressions, parts, statements, walk
+from .ir import F8, KINDS, Alloc, Check, Define, For, Kind, Program, Store, While, expressions, parts, statements, walk
 from .lowering import FIRST, MET, Layout, Lowering, NotLowered
 from .warned import asked, give, risky
 
@@ -70,6 +71,9 @@ class Code:
     @room.setter
     def room(self, count: int) -> None:
         self._room = count
+
+    def tape(self) -> onp.ndarray:
+        return memory.empty((self.room,), F8.dtype)
 
     def in_python(self, *values: Any, donate: dict[int, tuple[int, bool]] = NOTHING) -> tuple:
         return self.run(values, donate)
@@ -128,7 +132,7 @@ class Code:
         for k, i in enumerate(self.program.inputs):
             if i.like:
                 like = arrays.get(i.like)
-                a = onp.empty(self.room) if like is None else onp.zeros(like.shape, i.kind.dtype)
+                a = self.tape() if like is None else onp.zeros(like.shape, i.kind.dtype)
             else:
                 a = values[at]
                 at += 1
