@@ -1316,3 +1316,66 @@ def test_arrays_of_objects_hold_numbers(s: Any) -> None:
         own, ours = g(s)
         assert own[0] == s and ours[0] == s and outside[0] == s * 2 and outside[1] == (s, 1) and own[1] == [s]
         assert {type(v) for v in (own[0], own[1][0], ours[0], outside[0], outside[1][0])} == {type(s)}
+
+
+def in_buckets(x: Any) -> Any:
+    o = np.empty(2, dtype=object)
+    o[0], o[1] = [], []
+    for i in range(len(x)):
+        o[i % 2].append(x[i] * x[i])
+    return sum(o[0]) - 2 * sum(o[1])
+
+
+def in_lists_of_frompyfunc(x: Any) -> Any:
+    o = np.frompyfunc(lambda i: [], 1, 1)(np.arange(3))
+    for i in range(len(x)):
+        o[i % 3].append(x[i] * 2)
+    return sum(o[0]) - sum(o[2])
+
+
+def in_arrays(x: Any) -> Any:
+    o = np.empty(3, dtype=object)
+    for i in range(3):
+        o[i] = np.zeros(2)
+    for i in range(len(x)):
+        o[i % 3][i % 2] += x[i]
+    return o[0].sum() * 2 + o[1][0] - o[2][1]
+
+
+@pytest.mark.parametrize("f", [in_buckets, in_lists_of_frompyfunc, in_arrays])
+def test_what_arrays_of_objects_hold_is_written(f: Callable) -> None:
+    compiled, slope = jit(f), jit(grad(f))
+    for k in range(5):
+        x = np.arange(5.0) + k
+        assert compiled(x) == f(x) and slope(x).tolist() == grad(f)(x).tolist()
+
+
+def same_object(o: Any) -> Any:
+    o[1] = o[0]
+    o[1][0] = 5
+    return o[0] is o[1], [v is w for v, w in zip(o.tolist(), o)]
+
+
+def writes_an_element(o: Any) -> Any:
+    o[0][0] = 7
+    return o[0]
+
+
+def writes_by_a_copy(o: Any) -> Any:
+    c = o.copy()
+    c[1][1] = 2
+    return c[::-1]
+
+
+@pytest.mark.parametrize("f", [same_object, writes_an_element, writes_by_a_copy])
+@pytest.mark.parametrize("element", [list, np.array])
+def test_what_arrays_of_objects_that_are_arguments_hold_is_written(f: Callable, element: Callable) -> None:
+    compiled = jit(f)
+    for _ in range(4):
+        outcomes = []
+        for g in (f, compiled):
+            o = np.empty(2, dtype=object)
+            o[0], o[1] = element([1, 2]), element([3, 4])
+            first = o[0]
+            outcomes.append((str(g(o)), str(o), str(first), first is o[0]))
+        assert outcomes[0] == outcomes[1]

@@ -25,8 +25,33 @@ from ..rows.primitive import TABLE, primitive
 from ..rows.references import references
 from ..rows.state import capture, state
 from ..rows.strides import alike
-from ..rows.value import Buffer, Host, Tracer, base_of, concrete, example, is_scalar, owner
-from .array import Array, ndarray, read, replay, root_of, same_numbers, stack_nested, steps_of, unwrap, views_of
+from ..rows.value import (
+    FIXED,
+    OBJECTS,
+    STAND_INS,
+    Buffer,
+    Host,
+    Tracer,
+    base_of,
+    concrete,
+    example,
+    holds_objects,
+    is_scalar,
+    owner,
+)
+from .array import (
+    ARRAY_TYPES,
+    Array,
+    ndarray,
+    read,
+    replay,
+    root_of,
+    same_numbers,
+    stack_nested,
+    steps_of,
+    unwrap,
+    views_of,
+)
 from .devices import at_index, index_on_host
 from .saved import note
 
@@ -268,6 +293,9 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     if watching is not None and type(old) in (Host, Buffer):
         watching.ends(f"captured code writes to an array made outside it ({old.dtype}{list(old.shape)})")
         return write(h, *said, fresh)
+    if watching is not None and old.dtype.char == "O" and (holds_objects(base) or not _is_fixed(given)):
+        watching.ends(OBJECTS)
+        return write(h, *said, fresh)
     mine = watching is not None and not watching.symbolic and type(old) is Tracer and old.trace is watching
     if mine and type(base) is Host and old.node.op == "placeholder" and watching.shares(base):
         ended = watching.ended
@@ -303,6 +331,10 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     if type(root) is ndarray or root._host is not None:
         _watch(result, root)
     root._host, root._value = None, result
+
+
+def _is_fixed(element: Any) -> bool:
+    return is_scalar(read(element)) if type(element) in ARRAY_TYPES else isinstance(element, (*STAND_INS, *FIXED))
 
 
 def _names_fields(index: Any) -> bool:

@@ -28,7 +28,7 @@ from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.pytree import tree_flatten
 from ..rows.report import user_line
 from ..rows.state import capture, state
-from ..rows.value import Buffer, Host, Tracer, concrete, lower, overlapping
+from ..rows.value import OBJECTS, Buffer, Host, Tracer, concrete, holds_objects, lower, overlapping
 from ..transforms.trace import Trace
 from .closures import NUMBERS as LITERALS
 from .closures import STREAMS, Binding, seal, unwrapped
@@ -177,6 +177,9 @@ class CaptureTrace(Trace):
             params = {"index": i.array()}  # one element of a list, which is no view
         params = {k: map_leaves(v, _settled) for k, v in params.items()}
         raw = [v.value if type(v) is Live or self._mine(v) else v for v in values]
+        if any(map(holds_objects, raw)):
+            self.ends(OBJECTS)
+            return bind(row, values, params)
         inner = {k: _lift(v, self._value) for k, v in params.items()}
         recorded = {k: _lift(v, self._reference) for k, v in params.items() if k != "donate"}
         args = tuple(v.node if type(v) is Live else _lift(v, self._reference) for v in values)
@@ -195,6 +198,9 @@ class CaptureTrace(Trace):
             if "arguments" not in recorded and not of_shapes:
                 self._effect(fails, self._under(row), type(error), args, recorded)
             raise
+        if holds_objects(y):
+            self.ends(OBJECTS)
+            return y
         self.deadline.leave_out(begin)  # the program computes that in any case, recorded or not
         target = self._under(row)
         if host is not None:  # said as the user said it
@@ -274,6 +280,8 @@ class CaptureTrace(Trace):
             node = self.graph.get_attr(name)
             node.meta.update(value=_meta(value), constant=value)
             found = self.known[id(value)] = (value, node)
+            if holds_objects(value):
+                self.left = self.left or OBJECTS
             if unseen(value):
                 self.were.append((value, value.copy()))
         elif self.were:
@@ -327,6 +335,9 @@ class CaptureTrace(Trace):
 
     # -------------------------------------------------------------- guards
     def concretize(self, value: Tracer, kind: Any) -> Any:
+        if holds_objects(value.value):
+            self.ends(OBJECTS)
+            return value.value
         self.decides(1)
         self._guard(value.node, "value", concrete(value))
         return value.value.copy() if type(value.value) is Host else value.value  # the program may write to it after

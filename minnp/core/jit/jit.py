@@ -41,7 +41,7 @@ from ..rows.on_device import free
 from ..rows.pytree import open_tree, tree_flatten
 from ..rows.report import record
 from ..rows.state import capture, state
-from ..rows.value import Buffer, Host, Tracer
+from ..rows.value import OBJECTS, Buffer, Host, Tracer, holds_objects
 from ..transforms.grad import compiling, function_of, without
 from .specialisation import FINISHED, Specialisation, apart, steps_back
 
@@ -143,6 +143,9 @@ class Jitted(Dispatch):
                 backend = v.backend
             elif isinstance(v, Host) and (type(v) not in ARRAYS or v.dtype.kind in "US"):
                 return self.function(*args, **kwargs)  # a subclass, whose operators are its own; or texts
+            elif isinstance(v, Host) and v.dtype.kind == "O" and holds_objects(v):
+                record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), OBJECTS)
+                return self._eager(*args, **kwargs)
         if state.busy or backend is not None:
             if capture.get() is not None or (backend is not None and not free(backend)):
                 return self.function(*args, **kwargs)

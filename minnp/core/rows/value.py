@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import numbers
 import operator
 from typing import Any
 
@@ -207,6 +209,17 @@ def owner(array: onp.ndarray) -> Any:
         array, own = base, base_of(base)
         base = own
     return array
+
+
+FIXED = (numbers.Number, str, bytes, type(None), onp.generic, datetime.date, datetime.time, datetime.timedelta)
+OBJECTS = "the function reads or writes an array of Python objects, which may change unseen"
+
+
+def holds_objects(value: Any) -> bool:
+    """Whether this is an array of Python objects that are more than numbers and texts: lists, arrays, dicts, ..."""
+    if not isinstance(value, Host) or value.dtype.char != "O":
+        return False
+    return not all(issubclass(t, FIXED) for t in set(map(type, value.ravel().tolist())))
 
 
 def is_scalar(value: Any) -> bool:
