@@ -43,6 +43,16 @@ class LostGradientWarning(UserWarning):
     """
 
 
+class RecompilationWarning(UserWarning):
+    """A function under jit has met more paths, or shapes and static values, than its limit: others run as they are.
+
+        f = jit(lambda x: x * float(x[0]))                     # compiles for each number
+        for i in range(100): f(np.array([i, 1.0]))
+
+    Write x * x[0], pass numbers that keep changing as arrays, use np.where for branches on data, or raise jit(limit=).
+    """
+
+
 class CaptureError(MinnpError, RuntimeError):
     """Captured code did what a graph cannot hold.
 

@@ -618,6 +618,36 @@ def test_what_a_function_keeps_of_its_arguments_is_the_callers_own() -> None:
         assert onp.shares_memory(kept.view, y) and kept.view[0] == 7.0
 
 
+class Refused(Exception):
+    def __init__(self, value: float) -> None:
+        super().__init__(value)
+        object.__setattr__(self, "discarded", 5)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("__"):
+            raise AttributeError(name)
+        super().__setattr__(name, value)
+
+
+def test_nothing_is_left_on_an_exception_that_a_function_raises() -> None:
+    raised = Refused(2.0)
+
+    @jit
+    def f(x: Any, k: int) -> Any:
+        if k > 2:
+            raise raised
+        return int("no number") if k == 2 else x * k
+
+    for k in (1, 2, 3, 3, 3, 3, 2, 1, 3):
+        if k == 1:
+            assert f(np.ones(3), k).tolist() == [1.0] * 3
+            continue
+        with pytest.raises(Refused if k == 3 else ValueError) as info:
+            f(np.ones(3), k)
+        assert k == 2 or (info.value is raised and vars(raised) == {"discarded": 5})
+        assert k == 3 or not vars(info.value)
+
+
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_what_was_done_to_arguments_before_an_exception_stays_done(error: type[BaseException]) -> None:
     def f(x: Any, parts: list, d: dict, s: State, k: int) -> Any:

@@ -18,6 +18,7 @@ from minnp.errors import (
     CaptureError,
     FallbackError,
     NotDifferentiableError,
+    RecompilationWarning,
     SymbolError,
     TracedValueError,
 )
@@ -116,12 +117,12 @@ MISTAKES = [
     # compilation and graphs
     (
         "[guarded(np.array([float(i), 1.0])) for i in range(9)]",
-        CaptureError,
+        RecompilationWarning,
         "<jit of",
         "4 different paths",
         "np.where",
     ),
-    ("[guarded(np.array([float(i), 1.0])) for i in range(9)]", CaptureError, "test_messages.py:", "limit="),
+    ("[again(np.array([float(i), 1.0])) for i in range(9)]", RecompilationWarning, "test_messages.py:", "limit="),
     ("minnp.jit(np.sin, compiler='gcc')", ValueError, "'gcc'", "auto, llvm, numpy"),
     ("minnp.jit(lambda x: x, static='y')(1.0)", ValueError, "static='y'", "arguments are x"),
     ("minnp.jit(3)", TypeError, "jit takes a function"),
@@ -335,6 +336,7 @@ def scope(tmp_path_factory):
         "wrong_cotangent": wrong_cotangent,
         "planted": planted,
         "guarded": minnp.jit(lambda x: x * float(x[0]), limit=4),
+        "again": minnp.jit(lambda x: x * float(x[0]), limit=4),
         "net": nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)).init(0),
         "x3": np.ones((4, 3), "f4"),
         "y": np.zeros(4, int),

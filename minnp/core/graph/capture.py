@@ -408,6 +408,7 @@ class Captured:
         "keeps",
         "left",
         "rebuild",
+        "said",
         "scalars",
         "shown",
         "written",
@@ -425,15 +426,18 @@ class Captured:
         scalars: Sequence[int] = (),
     ) -> None:
         self.graph, self.constants, self.rebuild, self.written, self.fixed = graph, constants, rebuild, written, fixed
+        self.said: tuple | None = None
         self.shown, self.changes, self.scalars = shown or {}, changes or [], scalars
 
     def says(self) -> tuple:
         """The graph, its rows (all loops have one name) and, with numbers in the place of computed parts, what becomes
         of its results."""
-        count = len(self.graph.output_node().args[0]) - len(self.written)
-        besides = repr((self.written, self.changes, self.shown, self.scalars))
-        rows = [n.target for n in self.graph.nodes if isinstance(n.target, Primitive)]
-        return rows, str(self.graph), repr(self.rebuild(list(range(count)))), besides
+        if self.said is None:
+            count = len(self.graph.output_node().args[0]) - len(self.written)
+            besides = repr((self.written, self.changes, self.shown, self.scalars))
+            rows = [n.target for n in self.graph.nodes if isinstance(n.target, Primitive)]
+            self.said = rows, str(self.graph), repr(self.rebuild(list(range(count)))), besides
+        return self.said
 
     def result(self, parts: list, given: list, arguments: Any) -> Any:
         """The user's result, of its parts and the inputs as the caller holds them; `arguments` are changed as f did."""
@@ -453,6 +457,10 @@ class Captured:
             for change, new in zip(self.changes, values, strict=True):
                 change.make(arguments, new)
         return out
+
+
+class Discarded(Exception):
+    """The function raised what nobody sees, for it is run again."""
 
 
 def capture_call(
@@ -478,7 +486,7 @@ def capture_call(
     fast, loops  as CaptureTrace has them
     may_leave   a function that a graph cannot hold is no error: `left` of what is returned says why
     callers     (leaves, arguments) as the caller holds them: what f keeps of them in objects outside
-    discards    tells of an exception whether nobody sees it, for f is run again
+    discards    tells of an exception whether nobody sees it: then Discarded is raised, and f is run again
     outside     what f may read besides
     """
     outside = [b for b in outside if not isinstance(b.value, LITERALS)]
@@ -506,13 +514,16 @@ def capture_call(
             trace, f, given, inputs, before, whole, kept, leaves, loops, unfinished, outside
         )
     except BaseException as error:
-        error.discarded = discards is not None and discards(error)  # type: ignore[attr-defined]
+        # beyond the capture the function ran on the caller's memory
+        discarded = not trace.left and discards is not None and discards(error)
         kept.count()
-        if error.discarded:  # type: ignore[attr-defined]
+        if discarded:
             forget(error)
         inputs.clear()
         del trace, boxed, given, before
-        kept.exchange(alive, None if error.discarded else error)  # type: ignore[attr-defined]
+        kept.exchange(alive, None if discarded else error)
+        if discarded:
+            raise Discarded from None
         raise
     kept.count()
     inputs.clear()
@@ -545,7 +556,6 @@ def _captured(
             out = f(*given[0], **given[1])
         except BaseException as raised:
             error = raised
-            error.ran_on = bool(trace.left)  # type: ignore[attr-defined]  # beyond the capture, on the caller's memory
         else:
             trace.constants_stay()
         changed, values = changes(before)
@@ -566,7 +576,7 @@ def _captured(
         trace.finish()
     # What becomes of a text cannot be followed: it may be read back as a number. Who asks for a graph gets one, unless
     # the text is among its results.
-    if "text" in trace.asked and (may_leave or any(isinstance(p, str) for p in parts)):
+    if error is None and "text" in trace.asked and (may_leave or any(isinstance(p, str) for p in parts)):
         trace.left = trace.left or "print, str or an f-string made a text of a traced array"
     if trace.left and not may_leave and error is None:
         raise errors.CaptureError(f"{trace.left}, and no graph holds that; jit runs such a function as it is")

@@ -468,34 +468,35 @@ class Environment:
         checks = [f"        if not ({' and '.join(terms)}):", f"            raise {diverged}"]
         return ["    try:", *checks, f"    except {gone}:", f"        raise {diverged} from None"]
 
-    def follow(self, numbers: bool = False) -> bool:
+    def follow(self, numbers: bool = False) -> bool | None:
         """Whether the specialisation may run once more: bound anew were arrays that lie alike, which it then reads,
-        numbers that are equal (or any, if `numbers`), and containers with the same keys on the way to them."""
+        numbers that are equal (or any, if `numbers`), and containers with the same keys on the way to them. None if it
+        may not; False if nothing was bound anew."""
         moved: dict[str, Any] = {}
         ways = {id(binding.via) for binding, _ in self.found}
         looked: list[tuple] = []
         try:
             states = [_now(binding) for binding, _ in self.found]
         except UNBOUND:
-            return False
+            return None
         leads = {id(binding.value): new for (binding, _), (_, new) in zip(self.found, states) if id(binding) in ways}
         for (binding, name), (_, new) in zip(self.found, states):
             if leads.get(id(binding.value), new) is not new:  # two held one object, through one of which it was read
-                return False
+                return None
             if name is not None:
                 array = unwrapped(new)
                 if not _lie_alike(array, self.names.get(name)) or moved.setdefault(name, array) is not array:
-                    return False
+                    return None
             elif binding.was is not None and numbers and type(new) is type(binding.value):
                 looked.append((binding, new))
             elif binding.was is not None and not unchanged(new, binding.was):
-                return False
+                return None
             elif type(binding.was) in (list, dict, set) and identity(new) != identity(binding.was):
-                return False  # equal numbers of other types
+                return None  # equal numbers of other types
             elif new is binding.value or (numbers and changing(binding.value) and changing(new)):
                 continue
             elif _kind(new) != _kind(binding.value):
-                return False
+                return None
         for binding, new in looked:
             binding.value = new
             binding.look()

@@ -11,6 +11,7 @@ import functools
 import inspect
 import operator
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
@@ -25,7 +26,8 @@ from ..arrays.hooks import unread
 from ..arrays.writing import SHARED, write
 from ..compiled import Dispatch, fastpath
 from ..cpu.products import single_thread
-from ..graph.capture import Captured, capture_call, copied
+from ..cpu.threads import user_level
+from ..graph.capture import Captured, Discarded, capture_call, copied
 from ..graph.closures import STREAMS, Before, bindings, goes_on, holds
 from ..graph.effects import Diverged
 from ..graph.graph import Graph
@@ -104,8 +106,10 @@ class Jitted(Dispatch):
         self.fixed: dict[
             Any, set[int]
         ] = {}  # by the key without them: numbers whose values, arrays whose layout matters
+        self.warned = False  # that there are too many paths
         self.ended: set = set()  # keys whose captures end before the function does: it runs as it is
-        self.raising: dict[Any, int] = {}  # by key: how many captures in a row raised
+        self.useless: dict[Any, int] = {}  # by key: how many captures in a row raised, or found a path that missed
+        self.waiting: dict[Any, int] = {}  # by key: how many calls are not captured for that
         self.plain: dict[Any, Plain] = {}  # by key: whether the loops are looked at
         self.calls = self.captures = self.guard_failures = self.changing = 0
 
@@ -291,10 +295,9 @@ class Jitted(Dispatch):
             if key in self.ended:
                 self._remember(self.plain[key].paths, self.fixed.get(key, set()), args, kwargs, leaves, values)
             return out
-        if self.raising.get(key, 0) > TRIES:  # whoever calls it expects that, and needs no graph
-            out = self._uncaptured(key, args, kwargs)
-            self.raising.pop(key, None)
-            return out
+        if self.waiting.get(key):
+            self.waiting[key] -= 1
+            return self._uncaptured(key, args, kwargs)
         if not self.captures and (name := recursive(self.function)):
             self.ended.add(key)
             self.paths.setdefault(exact, [])
@@ -314,14 +317,8 @@ class Jitted(Dispatch):
             self.ended.add(key)
             return self._uncaptured(key, args, kwargs)
         if len(paths) >= self.limit or len(self.paths) > self.limit:
-            what = (
-                "paths through its Python" if len(paths) >= self.limit else "combinations of shapes and static values"
-            )
-            raise errors.CaptureError(
-                f"{self!r}{_defined_at(self.function)} has met {self.limit} different {what} and would compile "
-                "another; pass numbers that keep changing as arrays, use np.where for branches on data, or raise "
-                "jit(..., limit=)"
-            )
+            self._gives_up(key, len(paths) >= self.limit)
+            return self._uncaptured(key, args, kwargs)
         _, rebuild = tree_flatten(marked)
         live = {i for i, v in enumerate(values) if i not in fixed and changes(v)}
         unfinished: list = []
@@ -342,17 +339,17 @@ class Jitted(Dispatch):
                     fast,
                     may_leave=True,
                     callers=(leaves, (args, kwargs)),
-                    discards=lambda error: replaces and not error.ran_on and refused(error),
+                    discards=lambda error: replaces and refused(error),
                     outside=found,
                 )
-        except BaseException as error:
-            if getattr(error, "discarded", False):
-                fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
-                before.restore()
-                for binding in found:
-                    binding.restore()
-                return self._capture(key, exactly(key, fixed, values), marked, leaves, values, args, kwargs)
-            self.raising[key] = self.raising.get(key, 0) + 1
+        except Discarded:
+            fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
+            before.restore()
+            for binding in found:
+                binding.restore()
+            return self._capture(key, exactly(key, fixed, values), marked, leaves, values, args, kwargs)
+        except BaseException:
+            self._of_no_use(key)
             inputs = _inputs(values, live)
             if unfinished:
                 captured, parts, written = unfinished
@@ -361,7 +358,6 @@ class Jitted(Dispatch):
                 self._give(captured, parts, written, [leaves[i] for i in inputs], (args, kwargs))
             raise
         self.calls += 1
-        self.raising.pop(key, None)
         inputs = _inputs(values, live)
         given = [leaves[i] for i in inputs]
         stays = not captured.keeps and before.stays() and all(p.stays() or p.counted for p in found)
@@ -380,14 +376,38 @@ class Jitted(Dispatch):
             if not paths:
                 self.paths.pop(exact, None)
             paths = self.paths.setdefault(exactly(key, fixed, values), [])
-        known = next((p for p in paths if p.finds(captured) and p.environment.follow(numbers=True)), None)
+        known = next((p for p in paths if p.finds(captured) and (anew := p.follows()) is not None), None)
         if known is not None:
             paths.remove(known)
+        if known is not None and not anew:  # compiled code rounds otherwise, and its guards see that
+            self._of_no_use(key)
+        else:
+            self.useless.pop(key, None)
         path = known or Specialisation(captured, inputs, self.compiler, backend, [p for p in found if p.stays()])
         paths.insert(0, path)
         if captured.written and not path.apart([values[i] for i in inputs]):
             return self.function(*args, **kwargs)
         return self._give(captured, parts, written, given, (args, kwargs))
+
+    def _of_no_use(self, key: Any) -> None:
+        """After some captures that raised, or that found what is known, the next waits, each time twice as long."""
+        n = self.useless[key] = self.useless.get(key, 0) + 1
+        self.waiting[key] = 1 << min(n, 16) if n > TRIES else 0
+
+    def _gives_up(self, key: Any, branches: bool) -> None:
+        """From now on the function runs as it is for arguments of which no path is known."""
+        self.ended.add(key)
+        what = "paths through its Python" if branches else "combinations of shapes and static values"
+        why = f"met {self.limit} different {what}"
+        record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), why)
+        if not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"{self!r}{_defined_at(self.function)} has {why} and runs others as they are; pass numbers that keep "
+                "changing as arrays, use np.where for branches on data, or raise jit(..., limit=)",
+                errors.RecompilationWarning,
+                stacklevel=user_level(),
+            )
 
     def _give(self, captured: Captured, parts: list, written: list, given: list, arguments: Any) -> Any:
         """The result of a captured call, and to the caller's arguments what the function did to them."""
@@ -539,7 +559,8 @@ def jit(
     by properties and operators of classes too) are read anew at every call; with another number, function, class or
     object, it is captured anew. Numbers that libraries hold are taken as they were.
     static     arguments, by name or place, that compile again when they change, whatever they are used for
-    limit      paths and keys before a CaptureError says that the function keeps making new ones
+    limit      paths and keys after which others run as they are: a RecompilationWarning says that the function keeps
+               making new ones
     compiler   "llvm": machine code, made by llvmlite. Arithmetic is NumPy's to the bit; sums,
                products of small matrices, and those that are added (up) are in another order; elementary functions
                and powers are within 3 ulp; floating point errors are not reported. "numpy": its kernels, and its bits

@@ -131,13 +131,15 @@ class Specialisation:
 
     def finds(self, other: Captured) -> bool:
         """Whether another capture found the same, but for what this path reads anew wherever it is."""
-        if self.environment is None:
-            return False
-        found, anew = self.captured, {name for _, name in self.environment.found}
+        found, anew = self.captured, {name for _, name in self.environment.found} if self.environment else ()
         return found.says() == other.says() and all(
             k in anew or a is b or (type(a) is type(b) is Host and onp.array_equal(a, b))
             for (k, a), b in zip(found.constants.items(), other.constants.values())
         )
+
+    def follows(self) -> bool | None:
+        """Whether something outside was bound anew; None if this path cannot run with it."""
+        return self.environment.follow(numbers=True) if self.environment is not None else False
 
     def _finishing(self, count: int) -> Callable:
         captured, kept = self.captured, self.kept
