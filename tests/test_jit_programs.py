@@ -681,6 +681,29 @@ def test_arrays_of_texts_are_pythons():
         assert g(np.array(["ab", "c"])) == {"ab": 2, "c": 1}
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.vectorize(str)(x),
+        lambda x: np.vectorize(lambda v: "a" if v > 0 else "long")(x),
+        lambda x: [len(s) + x[0] for s in np.vectorize(lambda v: "a" * int(3 * v) if v > 0 else "long")(x)],
+        lambda x: [s.upper() for s in np.array(["a", "long"])] + [len(s) for s in np.full(2, "abc")],
+    ],
+)
+def test_texts_that_a_function_makes_are_as_long_as_they_are(f: Callable) -> None:
+    g = jit(f)
+    for x in (a(3)[::-1], a(3) + 2, a(3)[::-1], a(3), a(3), a(3) + 2):
+        want, got = f(x), g(x)
+        assert onp.asarray(want).dtype == onp.asarray(got).dtype and list(want) == list(got)
+
+
+def test_numbers_beside_none_in_an_array_are_numpys():
+    f = lambda x: np.array([v if v > 0 else None for v in x])
+    g = jit(f)
+    for x in (a(3), a(3), a(3) + 2, -a(3)):
+        assert list(map(type, g(x))) == list(map(type, f(x))) and g(x).tolist() == f(x).tolist()
+
+
 def test_a_number_that_an_array_does_not_hold_is_refused_later_too():
     def store(x, i):
         x[0] = i

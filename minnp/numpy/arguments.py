@@ -17,11 +17,12 @@ from ..core.arrays.array import (
     numpys_own,
     read,
     stack_nested,
+    unwrap,
 )
 from ..core.rows.primitive import TABLE, Primitive
 from ..core.rows.pytree import CONTAINERS, inside
 from ..core.rows.state import capture
-from ..core.rows.value import Host, is_scalar
+from ..core.rows.value import OBJECTS, Buffer, Host, Tracer, is_scalar
 from ..core.transforms.trace import plain as plain
 
 NOT_GIVEN = onp._NoValue
@@ -38,7 +39,13 @@ def as_array(x: Any, dtype: Any = None) -> ndarray:
     if type(x) in ARRAY_TYPES:
         return x if dtype is None or x.dtype == dtype else TABLE["astype"](x, dtype=onp.dtype(dtype))
     if isinstance(x, (list, tuple)) and holds_handle(x):
-        return stack_nested(list(x), dtype)
+        made = stack_nested(list(x), dtype)
+        if made.dtype.char != "O" or (watching := capture.get()) is None or watching.symbolic:
+            return made
+        watching.ends(OBJECTS)
+        x = unwrap(x, sources := [])  # whose elements stay what they are, NumPy's numbers
+        if any(isinstance(read(s), (Tracer, Buffer)) for s in sources):
+            return made
     return array_of(host_of(numpys_own(x), dtype))
 
 

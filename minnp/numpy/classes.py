@@ -292,7 +292,8 @@ class vectorize(onp.vectorize):
         otypes = self.otypes
         if otypes is None:  # those of a first call, as NumPy has it
             first = func(*[a[0] for a in arrays])
-            otypes = [as_array(o).dtype for o in first] if type(first) is tuple else [as_array(first).dtype]
+            # texts are as long as the longest
+            otypes = [as_array(o).dtype.char for o in (first if type(first) is tuple else (first,))]
             several = type(first) is tuple
         else:
             several = len(otypes) > 1

@@ -240,6 +240,9 @@ class CaptureTrace(Trace):
                 self._guard(node, "value", y)
             return y
         node.meta["value"] = _meta(y)
+        if isinstance(y, (onp.str_, onp.bytes_)):  # Python's, which no row computes with
+            self._guard(node, "value", y)
+            return y
         if type(y) is Buffer:
             node.meta["device"] = y.backend
         if "shape" in dynamic and (getattr(node.target, "name", None) not in TABLE or _by_mask(node)):
