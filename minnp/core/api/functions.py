@@ -141,6 +141,17 @@ def _invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     return _run(e, args, kwargs, sources, values, options)
 
 
+def _made(cls: type, *args: Any, **kwargs: Any) -> Any:
+    if cls is ndarray and capture.get() is not None and len(args) <= 2 and kwargs.keys() <= {"shape", "dtype"}:
+        return invoke(entry("empty", onp.empty), args, kwargs)  # captured code makes one at each call
+    sources: list = []
+    args, kwargs = unwrap(args, sources), unwrap(kwargs, sources)
+    return wrap(onp.ndarray.__new__(Host if cls is ndarray else cls, *args, **kwargs), sources)
+
+
+ndarray.__new__ = _made  # type: ignore[method-assign, assignment]
+
+
 def _is_virtual(a: Any) -> bool:
     """Whether an argument is an array that is traced or lives on a device."""
     return type(a) in ARRAY_TYPES and a._host is None and isinstance(read(a), (Tracer, Buffer))

@@ -136,15 +136,6 @@ class ndarray(Array, _Exporter, onp.ndarray, metaclass=_ArrayType):
     __slots__ = ("_array", "_root", "_seen", "_steps", "_value", "_views")
     _baseclass = _BaseClass()
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        if cls is ndarray and capture.get() is not None and len(args) <= 2 and kwargs.keys() <= {"shape", "dtype"}:
-            from ..api.functions import entry, invoke
-
-            return invoke(entry("empty", onp.empty), args, kwargs)  # captured code makes one at each call
-        sources: list = []
-        args, kwargs = unwrap(args, sources), unwrap(kwargs, sources)
-        return wrap(onp.ndarray.__new__(Host if cls is ndarray else cls, *args, **kwargs), sources)
-
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         # by its own NumPy knows a class that has none

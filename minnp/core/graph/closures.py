@@ -464,6 +464,8 @@ class Environment:
                 was = hold(f"was_{i}", binding.was)
                 self.lookups[was] = functools.partial(getattr, binding, "was")
                 terms.append(f"{hold('unchanged', unchanged)}({value}, {was})")
+        if not terms:
+            return []
         diverged, gone = hold("Diverged", Diverged), hold("gone", UNBOUND)
         checks = [f"        if not ({' and '.join(terms)}):", f"            raise {diverged}"]
         return ["    try:", *checks, f"    except {gone}:", f"        raise {diverged} from None"]
@@ -558,7 +560,7 @@ class Checked:
             environment.names |= {
                 name: unwrapped(binding.value) for binding, name in environment.found if name is not None
             }
-        lines = ["def check():", *environment.lines(functools.partial(hold, environment.names))]
+        lines = ["def check():", *(environment.lines(functools.partial(hold, environment.names)) or ["    pass"])]
         self.check = define(lines, "<minnp jit check>", environment.names, environment.cells)
 
     def __call__(self, *given: Any) -> Any:

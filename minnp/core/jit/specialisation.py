@@ -126,7 +126,8 @@ class Specialisation:
         for p, name in watched:
             if name is not None:  # the graph reads it anew
                 p.was = None
-        watched += [(p, None) for p in found if not isinstance(p.value, ARRAYS)]
+        stays = lambda p: type(p.holder) is tuple and p.via is None  # a tuple holds what it held
+        watched += [(p, None) for p in found if not isinstance(p.value, ARRAYS) and not stays(p)]
         return Environment(watched, self.constants) if watched else None
 
     def finds(self, other: Captured) -> bool:
