@@ -217,7 +217,7 @@ def test_trees_and_names_under_every_transformation(around: str) -> None:
     assert float(g.parts["k"][1]) == 0
     close(grad(f, argnums="shift")(MODEL, 2.0, shift=1.5), onp.array(6.0))
     by_number, by_name = (
-        value_and_grad(f, (1,))(MODEL, 2.0)[1],
+        value_and_grad(f, 1)(MODEL, 2.0)[1],
         grad(f, ("scale", "shift"))(MODEL, scale=2.0, shift=1.5),
     )
     close(by_number, onp.asarray((X**3).sum() + 6 * (X * X).sum()))
