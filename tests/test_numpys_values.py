@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import minnp.numpy as np
-from minnp import grad
+from minnp import grad, jit, vmap
 from minnp.core.compiled import fastpath
 
 RECORD = numpy.dtype(
@@ -296,3 +296,32 @@ def test_fromiter_of_arrays_of_one_element_raises_what_numpy_raises():
 def test_pinv_of_a_masked_array_is_numpys():
     a = numpy.ma.array([[1.0, 1.0, 3.0], [4.0, 4.0, 4.0], [1.0, 3.0, 2.0]], mask=False)
     assert numpy.asarray(np.linalg.pinv(a)).tobytes() == numpy.asarray(numpy.linalg.pinv(a)).tobytes()
+
+
+# ------------------------------------------------------------------ edges of numbers
+def with_parts(z):
+    z.real = z.imag
+    z[1:].imag = -0.0
+    z.imag *= 2
+    z[2:].real = 5
+    return z
+
+
+def parts(z):
+    """The parts of complex numbers, as texts: which are NaN, and which -0.0."""
+    return list(map(str, numpy.ascontiguousarray(z).view("f8").tolist()))
+
+
+@pytest.mark.parametrize("way", ["jit", "vmap", "vmap of columns"])
+def test_a_part_that_is_assigned_leaves_the_other_as_it_is(way):
+    numbers = [1.0, -0.0, 0.0, numpy.inf, numpy.nan]
+    z = numpy.array([complex(a, b) for a in numbers for b in numbers])
+    want = parts(with_parts(z.copy()))
+    f = jit(with_parts)
+    for _ in range(3):
+        got = {
+            "jit": lambda: [f(np.array(z))],
+            "vmap": lambda: vmap(with_parts)(np.array([z, z])),
+            "vmap of columns": lambda: vmap(lambda z: with_parts(z.copy()), in_axes=1)(np.array(numpy.array([z, z]).T)),
+        }[way]()
+        assert all(parts(numpy.asarray(y)) == want for y in got)

@@ -484,3 +484,49 @@ def test_gradients_of_long_scans_take_no_loop(name: str) -> None:
     x = np.array(onp.random.default_rng(0).normal(size=40_000))
     for method in (getattr(np, name).accumulate, getattr(np, name).reduce):
         assert len(vjp(method, x)[1].trace.nodes) <= 3
+
+
+def _caught(x: Any) -> Any:
+    try:
+        x *= 2
+    except ValueError:
+        return (x * x).sum()
+    return x.sum()
+
+
+def _read_only(x: Any) -> Any:
+    x.flags.writeable = False
+    return x
+
+
+WAYS = {
+    "grad": grad,
+    "grad of jit": lambda f: grad(jit(f)),
+    "jit of grad": lambda f: jit(grad(f)),
+    "grad of grad": lambda f: grad(lambda x: grad(f)(x).sum()),
+    "jvp": lambda f: lambda x: jvp(f, (x,), (np.ones(2),)),
+    "vmap": lambda f: lambda x: vmap(f)(x[None]),
+    "vmap of grad": lambda f: lambda x: vmap(grad(f))(x[None]),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+@pytest.mark.parametrize("made", ["of ours", "of NumPy", "broadcast"])
+def test_read_only_arguments_are_read_only_in_a_transformation(way: Any, made: str) -> None:
+    x = np.array([1.0, 2.0])
+    x = {"of ours": x, "of NumPy": onp.array(x), "broadcast": np.broadcast_to(x[:1], 2)}[made]
+    if made != "broadcast":
+        _read_only(x)
+    before = onp.array(x)
+    for write in (lambda x: x.__setitem__(0, 7.0), lambda x: x.__imul__(2), lambda x: x[1:].fill(3.0)):
+
+        def f(x: Any, write: Any = write) -> Any:
+            write(x)
+            return x.sum()
+
+        with pytest.raises(ValueError, match="read-only"):
+            way(f)(x)
+    as_arrays = lambda found: [onp.asarray(y) for y in (found if isinstance(found, tuple) else (found,))]
+    for got, want in zip(as_arrays(way(_caught)(x)), as_arrays(way(lambda x: (x * x).sum())(x)), strict=True):
+        assert (got == want).all()
+    assert (onp.asarray(x) == before).all()

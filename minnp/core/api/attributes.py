@@ -367,8 +367,7 @@ def _part(name: str) -> property:
             setattr(a, name, given)
         elif _complex(a):
             value = value if type(value) in ARRAY_TYPES else onp.asarray(given)
-            value = value.real  # NumPy drops the imaginary parts of what is given
-            write(self, ..., value + 1j * self.imag if name == "real" else self.real + 1j * value)
+            write(get(self), ..., value.real)  # NumPy drops the imaginary parts of what is given
         elif name == "real":
             write(self, ..., value)
         else:

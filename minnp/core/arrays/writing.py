@@ -308,7 +308,7 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
             return write(h, *said, fresh)
         refuse(concrete(value), old.dtype)
     lies = example(old)
-    if type(lies) is Host and not lies.flags.writeable and (watching is not None or not lent(old)):
+    if type(lies) is Host and not lies.flags.writeable:
         if watching is not None:
             watching.looked("flags")
         raise ValueError("assignment destination is read-only")

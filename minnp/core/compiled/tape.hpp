@@ -407,6 +407,8 @@ static bool assign_on_tape(PyObject *v, PyObject *w, const Value *values, PyObje
     PyObject *other = values[1].object;
     if (v == w || a == nullptr || !is_host(a) || fields(a)->nd == 0 || descr(a)->kind != 'f' || other == nullptr)
         return false;
+    if (!(fields(a)->flags & NPY_ARRAY_WRITEABLE)) /* Python raises NumPy's exception */
+        return false;
     if (values[1].kind == Kind::traced && (slot(other, tracer_trace) != slot(x, tracer_trace) || (other = slot(other, tracer_value)) == nullptr))
         return false;
     if (is_host(other) ? descr(other) != descr(a) || !broadcasts_to(other, a)

@@ -60,7 +60,9 @@ class GradTrace(Trace):
         """The tracer of an input."""
         nodes = self.nodes
         if (type(value) is not Host or EXPOSED or value.base is not None) and unseen(value):
-            value = onp.array(value) if type(value) is Host else safe(value)
+            given, value = value, onp.array(value) if type(value) is Host else safe(value)
+            if type(given) is Host and not given.flags.writeable:
+                value.flags.writeable = False  # the function may not write to it
         self.lent.append(value)
         t = new(Tracer)
         t.trace, t.value, t.node, t.view = self, value, len(nodes), None

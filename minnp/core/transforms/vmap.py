@@ -162,7 +162,7 @@ class BatchTrace(Trace):
             if all(map(_in_c_order, values)) and params.get("order") != "F":
                 return None
             if row.elementwise or row.layout == "elementwise":
-                return allocated(values)
+                return allocated(values, y.dtype)
             if row.layout == "like" and params.get("shape") is None:
                 return onp.empty_like(lying(values[0]), y.dtype, params.get("order", "K"))
             first = bind(row, examples(raw, mine, values, 0), params)
@@ -327,12 +327,12 @@ def number(dtype: onp.dtype) -> onp.generic:
     return onp.float64(0) if dtype.kind == "O" else onp.zeros((), dtype)[()]
 
 
-def allocated(operands: Sequence[Any]) -> Any:
-    """An array that lies as what NumPy computes elementwise of arrays that lie so."""
+def allocated(operands: Sequence[Any], dtype: onp.dtype) -> Any:
+    """An array of this dtype that lies as what NumPy computes elementwise of arrays that lie so."""
     arrays = [onp.asarray(lying(x)) for x in operands]
     readers = [["readonly"]] * len(arrays)
     flags = ["refs_ok", "zerosize_ok", "multi_index"]
-    it = onp.nditer([*arrays, None], flags, [*readers, ["writeonly", "allocate"]], [*[None] * len(arrays), "f8"])
+    it = onp.nditer([*arrays, None], flags, [*readers, ["writeonly", "allocate"]], [*[None] * len(arrays), dtype])
     return it.operands[-1]
 
 
