@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 import minnp.numpy as np
-from minnp import grad, jit, vmap
+from minnp import grad, jit, vjp, vmap
 from minnp.core.compiled import fastpath
 
 RECORD = numpy.dtype(
@@ -325,3 +325,52 @@ def test_a_part_that_is_assigned_leaves_the_other_as_it_is(way):
             "vmap of columns": lambda: vmap(lambda z: with_parts(z.copy()), in_axes=1)(np.array(numpy.array([z, z]).T)),
         }[way]()
         assert all(parts(numpy.asarray(y)) == want for y in got)
+
+
+def ways_of_numbers(f, x):
+    """The result of f, a list, where its operations are traced."""
+    traced, interpreted = jit(f), jit(f, compiler="numpy")
+    yield "jit", [traced(np.array(x)) for _ in range(3)][-1]
+    yield "jit of NumPy's kernels", [interpreted(np.array(x)) for _ in range(3)][-1]
+    yield "vmap", [y[0] for y in vmap(f)(np.array([x]))]
+    yield "vjp", vjp(f, np.array(x))[0]
+
+
+POWERS = {
+    "of numbers": lambda x: [p for v in (x[0], x[1], x[2], x[6]) for p in (v**0.5, v**2, v**2.0, v**-1, v**1, v**3)],
+    "in a loop": lambda x: [v**0.5 for v in x],
+    "by NumPy's number": lambda x: [x[0] ** x.dtype.type(0.5), x[1] ** x.dtype.type(0.5)],
+    "of arrays": lambda x: [x**0.5, x**2, x**-1, x**-1.0, x[1:2].reshape(()) ** 0.5],
+}
+
+
+@pytest.mark.parametrize("f", POWERS.values(), ids=POWERS)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_powers_of_numbers_and_of_arrays_are_numpys_when_traced(f, dtype):
+    """NumPy's root of an array is its sqrt, the root of a scalar its pow: infinite for -inf, 0.0 for -0.0."""
+    x = numpy.array([-numpy.inf, -0.0, 2, 4, numpy.nan, numpy.inf, -2], dtype)
+    with numpy.errstate(all="ignore"):
+        want = f(x)
+        for way, got in ways_of_numbers(f, x):
+            for a, b in zip(got, want):
+                assert a.dtype == b.dtype, way
+                assert str(numpy.asarray(a).tolist()) == str(b.tolist()), way
+
+
+@pytest.mark.parametrize("exponent", [0.5, -1, 2, 1, -1.0, 2.0, numpy.float64(0.5)])
+def test_powers_of_complex_arrays_are_numpys_when_traced(exponent):
+    inf = numpy.inf
+    z = numpy.array(
+        [complex(-1, -0.0), complex(0, inf), complex(1e200, 1e200), complex(-inf, 0), complex(-0.0, 0), 2 + 1j]
+    )
+    with numpy.errstate(all="ignore"):
+        f = lambda z: [z**exponent]
+        want = parts(f(z)[0])
+        for way, got in ways_of_numbers(f, z):
+            assert parts(got[0]) == want, way
+
+
+def test_signs_of_complex_numbers_are_numpys_when_traced():
+    z = numpy.array([complex(-1, -0.0), complex(0, numpy.inf), complex(-numpy.inf, 0), 0, 2 + 1j])
+    for way, got in ways_of_numbers(lambda z: [np.sign(z)], z):
+        assert parts(got[0]) == parts(numpy.sign(z)), way

@@ -15,13 +15,13 @@ from ..core.arrays.array import ARRAY_TYPES, ARRAYS, read, root_of, unwrap, wrap
 from ..core.arrays.devices import together
 from ..core.arrays.writing import indexed, write
 from ..core.rows.dispatch import DEFINITIONS, Out, defines
-from ..core.rows.primitive import TABLE, Primitive
+from ..core.rows.primitive import TABLE, Primitive, per_element, primitive
 from ..core.rows.value import Buffer, Tracer, concrete
 from . import ufuncs
 from .arguments import NOT_GIVEN, as_array, number, on_host, operand, option, plain, spelled
-from .facts import NUMPY_2, WEAK, axes_of, axis_of
+from .facts import NUMPY_2, WEAK, axes_of, axis_of, elementwise, sampled, spread
 from .scans import SCANNED, ufunc_accumulate, ufunc_reduce
-from .ufuncs import absolute, equal, where
+from .ufuncs import absolute, conjugate, equal, real, where
 
 
 # ------------------------------------------------------------------ calls
@@ -99,10 +99,24 @@ for _name, _kernel in vars(onp).items():
 
 if NUMPY_2:
 
+    def _turned(t: Any, y: Any, x: Any) -> Any:
+        """What x / |x| moves by: the part of t across x, over |x|."""
+        return (t - y * real(conjugate(y) * t)) / where(equal(x, 0), 1, absolute(x))
+
+    sign_of_complex = primitive(
+        "sign_of_complex",
+        numpy=onp.sign,
+        vjp=[lambda g, y, x: _turned(g, conjugate(y), x)],
+        jvp=[_turned],
+        shape=elementwise(onp.sign),
+        flops=per_element(2),
+        samples=sampled(((spread(2, 3, dtype=complex),), {})),
+    )
+
     def _sign(x: Any) -> Any:
         """NumPy 2's sign of a complex number is x / |x|, which is not constant."""
         x = as_array(x)
-        return x / where(equal(x, 0), 1, absolute(x)) if x.dtype.kind == "c" else ufuncs.sign(x)
+        return sign_of_complex(x) if x.dtype.kind == "c" else ufuncs.sign(x)
 
     # not the row with NumPy's arguments alone: of complex numbers it would be constant
     defines(onp.sign, takes=("whole",))(called(ufuncs.sign, onp.sign, _sign))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +18,19 @@ from ..cpu import call as call_large
 from ..cpu import run as run_host
 from ..rows.primitive import TABLE
 from ..rows.state import state, watched
-from ..rows.value import BINARY, COMPARISON, PYTHON, STAND_INS, UNARY, Buffer, Host, Tracer, concrete, is_scalar
+from ..rows.value import (
+    BINARY,
+    COMPARISON,
+    PYTHON,
+    STAND_INS,
+    UNARY,
+    Buffer,
+    Host,
+    Tracer,
+    concrete,
+    example,
+    is_scalar,
+)
 from . import functions
 from .functions import STATIC, Entry, invoke, operand
 
@@ -42,28 +55,80 @@ CUBES = 1 << 12  # elements from which traced code multiplies: NumPy's power tak
 LEGACY = onp.result_type(onp.zeros(1, onp.float32), onp.float64(1)) == onp.float32  # promotion by value: NumPy 1
 
 
+@functools.cache
+def _of_complex() -> set[tuple[type, float]]:
+    """The exponents, with their types, of which NumPy's `**` takes the simple power of complex arrays: asked of NumPy,
+    whose versions differ."""
+    z = onp.array([complex(-onp.inf, 0), complex(-0.0, 0), complex(1e200, 1e200), complex(2, 1)])
+    with onp.errstate(all="ignore"):
+        exponents = [t(b) for b in SIMPLE_POWERS for t in (int, float) if t(b) == b]
+        same = lambda b: (z**b).tobytes() == getattr(onp, SIMPLE_POWERS[b])(z).tobytes()
+        return {(type(b), b) for b in exponents if same(b)}
+
+
+@functools.cache
+def _power_is_simple(dtype: onp.dtype) -> bool:
+    """Whether np.power takes the roots of arrays as NumPy's `**` does."""
+    with onp.errstate(all="ignore"):
+        return dtype.kind == "f" and bool(onp.isnan(onp.power(onp.full(2, -onp.inf, dtype), 0.5)).all())
+
+
+def _by_pow(a: Any, b: Any) -> bool:
+    """Whether a ** b, of a scalar in NumPy, may not be what it is of an array. A number that is known to be positive
+    has one root."""
+    value = read(a)
+    if value.shape:
+        return False
+    if not watched() and type(value) is Tracer and type(value.value) is onp.float64 and value.value > 0:
+        return False
+    kind = value.dtype.kind
+    root = kind == "f" and isinstance(b, (float, onp.floating)) and b == 0.5
+    return (root or kind == "c" or (LEGACY and kind == "f")) and isinstance(example(value), onp.generic)
+
+
 def simple_power(a: Any, b: Any) -> Any:
-    """The row of one operand that NumPy takes for a ** b, b a number, or None. It decides dtypes and values: the square
-    of a boolean is an int8, its power an int64; the root of -inf is NaN, its power inf; in NumPy 1 the root of one
-    number stays a float32, and a float32's square has other bits than its power."""
+    """The row of one operand that NumPy takes for a ** b, b a number, or None; NotImplemented where `_power` has
+    another one. It decides dtypes and values: the square of a boolean is an int8, its power an int64; the root of -inf
+    is NaN, its power inf; in NumPy 1 the root of an array without axes stays a float32, and a float32's square has
+    other bits than its power. NumPy's scalars have powers alone."""
     kind = a.dtype.kind if isinstance(a, ARRAYS) else ""
     if kind == "b":
         return TABLE["square"] if (b.__class__ is int and b == 2) or (LEGACY and type(b) is float and b == 2) else None
-    name = SIMPLE_POWERS.get(b) if kind in ("f", "c") and type(b) in (int, float) else None
-    return None if name is None else TABLE[name]
+    number = type(b) in (int, float) or (LEGACY and isinstance(b, (onp.integer, onp.floating)))
+    name = SIMPLE_POWERS.get(b) if kind in ("f", "c") and number else None
+    if (name == "sqrt" or LEGACY or kind == "c") and name is not None and _by_pow(a, b):
+        return NotImplemented
+    t = int if isinstance(b, (int, onp.integer)) else float
+    return None if name is None or (kind == "c" and (t, b) not in _of_complex()) else TABLE[name]
 
 
 def _power(a: Any, b: Any) -> Any:
     a, b = operand(a), operand(b)
     value = read(a) if isinstance(a, ARRAYS) else None
-    if type(value) is Tracer and not watched():  # a capture keeps what the user wrote
-        if type(b) is int and b == 3 and a.size >= CUBES and a.dtype.kind == "f":
+    if type(value) is Tracer:
+        if _by_pow(a, b):
+            return _power_of_number(a, b)
+        if watched():  # a capture keeps what the user wrote
+            own = not _power_is_simple(value.dtype)
+        elif type(b) is int and b == 3 and a.size >= CUBES and a.dtype.kind == "f":
             return TABLE["square"](a) * a
-        own = True
-    else:  # NumPy 2's power does it itself, but for booleans; a device's may not
-        own = value is not None and (LEGACY or value.dtype.kind == "b" or type(concrete(value)) is Buffer)
+        else:
+            own = True
+    else:  # a device's may not do it itself
+        own = value is not None and (not _power_is_simple(value.dtype) or type(concrete(value)) is Buffer)
     row = simple_power(a, b) if own else None
-    return TABLE["power"](a, b) if row is None else row(a)
+    return TABLE["power"](a, b) if row is None or row is NotImplemented else row(a)
+
+
+def _power_of_number(a: Any, b: Any) -> Any:
+    """A power of what is a scalar in NumPy, whose type Python's number does not change, but in NumPy 1; its root is
+    what C's pow gives, of which np.power knows nothing, but np.float_power."""
+    if LEGACY:
+        return TABLE["float_power" if type(b) in (int, float) and a.dtype.char in "efF" else "power"](a, b)
+    if a.dtype.kind != "f" or not isinstance(b, (float, onp.floating)) or b != 0.5:
+        return TABLE["power"](a, b)
+    y, dtype = TABLE["float_power"](a, b), onp.result_type(a.dtype, b)
+    return y if y.dtype == dtype else TABLE["astype"](y, dtype=dtype)
 
 
 def _multiply(a: Any, b: Any) -> Any:
@@ -140,7 +205,7 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
     del a  # a write on a device goes into the buffer, if nothing else holds it
     shared = shared_root(self)
     row = simple_power(self, other) if name == "power" else None
-    if row is not None:
+    if row is not None and row is not NotImplemented:
         result = row(self)
     else:
         other = other if isinstance(other, ARRAYS) else operand(other) if isinstance(b, (list, tuple)) else b

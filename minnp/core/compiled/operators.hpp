@@ -49,6 +49,8 @@ static Ref apply_operator(const Operator &o, PyObject *const *operands, const Va
         return apply(o.row, operands, values, 2, no_params);
     if (is_python_number(operands[1]) && !values[0].on_host() && values[0].kind != Kind::other) {
         Ref row = call(shorter_power, operands[0], operands[1]); /* a square, a root */
+        if (row.get() == Py_NotImplemented) /* of a number: operators._power */
+            return Ref();
         if (row.get() != Py_None)
             return apply(row, operands, values, 1, no_params);
     }

@@ -201,8 +201,8 @@ def elementwise(name: str, args: Sequence[Any], params: dict, out: onp.dtype, sm
         return None if from_float or set(params) != {"dtype"} else lambda code, x: code.cast(x, out)
     if params:
         return None
-    if name == "power":
-        return whole_power(args, out, small)
+    if name in ("power", "float_power"):
+        return whole_power(args, out, small, name == "power")
     if name == "where" and len(args) == 3:
         return lambda code, c, a, b: code.select(cast(code, c, BOOL), cast(code, a, out), cast(code, b, out))
     emit = ARITHMETIC.get(name)
@@ -233,8 +233,9 @@ def computing(emit: Emit, dtype: onp.dtype) -> Callable:
     return lambda code, *args: emit(*[cast(code, a, dtype) for a in args])
 
 
-def whole_power(args: Sequence[Any], out: onp.dtype, small: bool) -> Callable | None:
-    """Powers with a small whole or half exponent by multiplication; others by the C library."""
+def whole_power(args: Sequence[Any], out: onp.dtype, small: bool, by_sqrt: bool) -> Callable | None:
+    """Powers with a small whole or half exponent by multiplication; others by the C library. `by_sqrt`: that of 0.5
+    is NumPy's sqrt, which differs for -0.0 and -inf."""
     exponent = args[1]
     if is_number(exponent) and exponent and -2 <= exponent <= 4 and 2 * exponent % 1 == 0:
         whole, half = divmod(abs(exponent), 1)
@@ -242,7 +243,7 @@ def whole_power(args: Sequence[Any], out: onp.dtype, small: bool) -> Callable | 
 
             def multiplied(code: Code, x: Any, _: Any) -> Lane:
                 x = cast(code, x, out)
-                if exponent == 0.5:
+                if exponent == 0.5 and by_sqrt:
                     return code.intrinsic("sqrt", x)
                 if half:  # whose powers of -0.0 and -inf are those of 0.0 and inf
                     x = code.select(
