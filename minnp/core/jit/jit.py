@@ -561,7 +561,7 @@ def jit(
     static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys after which others run as they are: a RecompilationWarning says that the function keeps
                making new ones
-    compiler   "llvm": machine code, made by llvmlite. Arithmetic is NumPy's to the bit; sums,
+    compiler   "llvm": machine code, made by llvmlite. Arithmetic is NumPy's to the bit; sums, `prod`,
                products of small matrices, and those that are added (up) are in another order; elementary functions
                and powers are within 3 ulp; floating point errors are not reported. "numpy": its kernels, and its bits
                "torch", "mxnet": their kernels; for torch also torch.compile, and on CUDA a graph of the calls, if the
