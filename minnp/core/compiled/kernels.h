@@ -246,10 +246,9 @@ FOR_EACH_CPU static void block_norm_rows(const Rows *r, int64_t first, int64_t m
                 double here = n / BLOCK, all = count + here, share = here / all, weight = count * share;
                 LANES mean[j] = sum[j] / (float)here;
                 for (int64_t k = 0; k < n; k += BLOCK)
-                    LANES {
-                        float off = x[k + j] - mean[j];
-                        rest[j] += off, square[j] += off * off;
-                    }
+                    LANES square[j] += (x[k + j] - mean[j]) * (x[k + j] - mean[j]);
+                for (int64_t k = 0; k < n; k += BLOCK) /* by itself: compilers vectorise a loop of one sum */
+                    LANES rest[j] += x[k + j] - mean[j];
                 LANES { /* the rest is what rounding left out of the mean */
                     double less = rest[j] / here, off = mean[j] + less - middle[j];
                     middle[j] += off * share;
