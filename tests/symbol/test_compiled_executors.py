@@ -447,7 +447,6 @@ def test_gradients_are_new_memory_only_where_nobody_has_the_old() -> None:
         mine = np.zeros(ours.grad_dict["c1_bias"].shape)
         ours.grad_arrays[names.index("c1_bias")] = seen["c1_bias"] = mine
         gradients = ours.grad_arrays
-        old = {n: g.ctypes.data for n, g in zip(names, gradients)}
         for factor in (2, 3):
             for executor in held:
                 executor.arg_dict["data"][...] *= factor
@@ -456,7 +455,7 @@ def test_gradients_are_new_memory_only_where_nobody_has_the_old() -> None:
                 onp.testing.assert_allclose(g, other, rtol=1e-9, atol=1e-12)
                 assert (onp.asarray(seen.get(n, g)) == g).all()
     assert compiled(ours)
-    exchanged = {n for n, g in zip(names, gradients) if g.ctypes.data != old[n]}
+    exchanged = {n for n, g in zip(names, gradients) if type(g._host.base) is torch.Tensor}  # addresses come again
     assert "fc_weight" in exchanged and not exchanged.intersection(seen)
 
 
