@@ -19,7 +19,7 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--all", action="store_true", help="all programs of tests/adversarial, not the part of this setting"
+        "--all", action="store_true", help="the programs of tests/adversarial that are in no other setting's part, too"
     )
     parser.addoption("--accelerator", action="store_true", help="the GPU is the one of tests/accelerator, if it builds")
 

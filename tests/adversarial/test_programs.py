@@ -1,9 +1,10 @@
 """Programs that strangers wrote do with minnp what they do with NumPy, in every way that minnp runs them.
 
-A run takes an eighth of them, and of those whose arguments live on torch's CPU device one in 24; `--all` takes every
-one, and a quarter on the device (all of these: MINNP_DEVICE=torch python -m tests.adversarial.ways). Which ones depends
-on the setting (NumPy's version, the C part, the backend), so that the passes of `./run test --all` take different ones,
-and on nothing else: what passed yesterday fails today only where minnp changed.
+A run takes an eighth of them, and of those whose arguments live on torch's CPU device one in 24; `--all` takes those
+that no other setting takes, and an eighth on the device, so that the passes of `./run test --all` take each once. (All,
+in one setting: python -m tests.adversarial.ways, with MINNP_DEVICE=torch on the device.) Which ones depends on the
+setting (NumPy's version, the C part, the backend) and on nothing else: what passed yesterday fails today only where
+minnp changed.
 What minnp refuses, with an error of its own, and what differs, stand in known.txt with the reason.
 """
 
@@ -47,24 +48,29 @@ def known() -> dict[tuple[str, str], str]:
 PROGRAMS = {f"{theme}::{name}": make for theme in THEMES for name, make in cases(theme)}
 
 
-def chosen(name: str, share: int) -> bool:
-    """Whether a program is in this setting's part, one of `share`."""
-    return zlib.crc32(name.encode()) % share == SETTING % share
+def chosen(name: str, settings: set[int], share: int = SHARE) -> bool:
+    """Whether a program is in the part of one of these settings, each of which has one of `share`."""
+    return zlib.crc32(name.encode()) % share in settings
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "name" not in metafunc.fixturenames:
+        return
+    everything = metafunc.config.getoption("--all")
+    if metafunc.function is test_program_agrees_on_a_device:
+        part = [p for p in PROGRAMS if chosen(f"{p} on a device", {SETTING}, SHARE if everything else 3 * SHARE)]
+    else:
+        part = [p for p in PROGRAMS if chosen(p, {SETTING, *range(4, SHARE)} if everything else {SETTING})]
+    metafunc.parametrize("name", part)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_program_agrees_in_every_way(name: str, request: pytest.FixtureRequest) -> None:
-    if not (request.config.getoption("--all") or chosen(name, SHARE)):
-        pytest.skip("not in this setting's part: --all takes every program")
+def test_program_agrees_in_every_way(name: str) -> None:
     agrees(name)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_program_agrees_on_a_device(name: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not chosen(f"{name} on a device", 4 if request.config.getoption("--all") else 3 * SHARE):
-        pytest.skip("not in this setting's part: --all takes more")
+def test_program_agrees_on_a_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="the torch backend needs torch: pip install torch")
     monkeypatch.setenv("MINNP_DEVICE", "torch")
     agrees(name)

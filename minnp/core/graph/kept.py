@@ -142,10 +142,11 @@ class Near:
 
     def __init__(self, error: BaseException, trace: weakref.ref, watched: list, escaped: list[tuple]) -> None:
         self.met: list = [error]
-        met, counts = {id(error)}, Counter[int]()
-        for x in self.met:  # which grows
+        self.places: dict[int, list[int]] = {}  # by id: the places in `met` of what refers to it, once each time
+        met = {id(error)}
+        for i, x in enumerate(self.met):  # which grows
             for r in () if x is trace() else _parts(x):
-                counts[id(r)] += 1
+                self.places.setdefault(id(r), []).append(i)
                 if id(r) not in met and gc.is_tracked(r):
                     met.add(id(r))
                     self.met.append(r)
@@ -161,13 +162,14 @@ class Near:
         own = Counter(map(id, chain.from_iterable(lists)))
         x = r = None
         self.all = len(self.met) <= NEAR and all(
-            references(operator.getitem, followed, i) == counts[k] + own[k] for i, k in enumerate(map(id, followed))
+            references(operator.getitem, followed, i) == len(self.places.get(k, ())) + own[k]
+            for i, k in enumerate(map(id, followed))
         )
 
     def referrers(self, *objects: Any) -> list:
         """As gc.get_referrers, among what was met."""
-        ids = set(map(id, objects))
-        return [x for x in self.met if not ids.isdisjoint(map(id, _parts(x)))]
+        places = {i for x in objects for i in self.places.get(id(x), ())}
+        return [self.met[i] for i in sorted(places)]
 
 
 def _parts(x: Any) -> list:
