@@ -36,6 +36,9 @@ def same(got, expected, what="", rtol=1e-6):
         for g, e in zip(got, expected):
             same(g, e, what, rtol)
         return
+    if isinstance(expected, bool):
+        assert got is expected, what
+        return
     got, dtype, shape = onp.asarray(got), got.dtype, got.shape
     expected = onp.asarray(expected)
     assert (dtype, shape) == (expected.dtype, expected.shape), (
