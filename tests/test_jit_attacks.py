@@ -1338,6 +1338,7 @@ def swaps_between(np, x, y):
     return x + y
 
 
+@pytest.mark.once("captures that end, in Python: each searches what the process has")
 @pytest.mark.parametrize(
     "f", [writes_first, adds_into, writes_through_views, empties_first, outs, shifts, swaps_between]
 )

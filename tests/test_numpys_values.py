@@ -344,6 +344,7 @@ POWERS = {
 }
 
 
+@pytest.mark.host("bits are NumPy's: torch has a power of its own for infinite and negative numbers")
 @pytest.mark.parametrize("f", POWERS.values(), ids=POWERS)
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_powers_of_numbers_and_of_arrays_are_numpys_when_traced(f, dtype):
@@ -357,6 +358,7 @@ def test_powers_of_numbers_and_of_arrays_are_numpys_when_traced(f, dtype):
                 assert str(numpy.asarray(a).tolist()) == str(b.tolist()), way
 
 
+@pytest.mark.host("bits are NumPy's: torch has a power of its own for infinite and negative numbers")
 @pytest.mark.parametrize("exponent", [0.5, -1, 2, 1, -1.0, 2.0, numpy.float64(0.5)])
 def test_powers_of_complex_arrays_are_numpys_when_traced(exponent):
     inf = numpy.inf
