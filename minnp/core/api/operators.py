@@ -96,8 +96,7 @@ def simple_power(a: Any, b: Any) -> Any:
         return TABLE["square"] if (b.__class__ is int and b == 2) or (LEGACY and type(b) is float and b == 2) else None
     number = type(b) in (int, float) or (LEGACY and isinstance(b, (onp.integer, onp.floating)))
     name = SIMPLE_POWERS.get(b) if kind in ("f", "c") and number else None
-    asked = kind in ("f", "c") and number if LEGACY else name == "sqrt" or (kind == "c" and name is not None)
-    if asked and _by_pow(a, b):
+    if kind in ("f", "c") and number and _by_pow(a, b):
         return NotImplemented
     t = int if isinstance(b, (int, onp.integer)) else float
     return None if name is None or (kind == "c" and (t, b) not in _of_complex()) else TABLE[name]

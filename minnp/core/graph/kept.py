@@ -83,22 +83,19 @@ class Kept:
         error   what was raised, which refers to the function's variables"""
         if not self.escaped and not self._left(trace):
             return False
-        for generation in (
-            () if self.escaped or error is not None else (1, 2)
-        ):  # a function that calls itself is a cycle
+        cycles = (1, 2) if not self.escaped and error is None else ()  # a function that calls itself is one
+        for generation in cycles:
             gc.collect(generation)
             if not self._left(trace):
                 return False
         watched = [x for x in (r() for r in self.arrays) if x is not None]
         near = None if error is None else Near(error, trace, watched, self.escaped)
-        if near is not None and near.all:
-            watched += near.stand_ins
-        elif (live := trace()) is not None:
-            watched += stand_ins(live)
+        referrers = near.referrers if near is not None and near.all else gc.get_referrers
+        if (live := trace()) is not None:
+            watched += stand_ins(live, referrers)
         found = list({id(x): x for x in watched}.values())
         new = {id(x): r for x in found if (r := self._real(x)) is not x}
         new |= {id(c): inside(self.arguments, where) for c, where in self.escaped}
-        referrers = near.referrers if near is not None and near.all else gc.get_referrers
         put = [_put_objects(a, new) for a in self.objects]
         return any(put) | _exchanged(
             [x for x in (*found, *(c for c, _ in self.escaped)) if id(x) in new], new, referrers
@@ -124,20 +121,25 @@ class Kept:
         return x if type(value) is Tracer else as_host_arrays(x)  # an outer trace has it
 
 
-def stand_ins(trace: Any) -> list:
+def stand_ins(trace: Any, referrers: Callable = gc.get_referrers) -> list:
     """The numbers and arrays that somebody holds and that stand for what a trace computes."""
-    found = [x for x in gc.get_referrers(trace) if type(x) in (Tracer, Live) and x.trace is trace]
+    _, arrays, numbers = _following(trace, referrers)
+    return arrays + numbers
+
+
+def _following(trace: Any, referrers: Callable) -> tuple[list, list, list]:
+    """The tracers of a trace, the arrays that hold them, and its numbers."""
+    found = [x for x in referrers(trace) if type(x) in (Tracer, Live) and x.trace is trace]
     tracers = [x for x in found if type(x) is Tracer]
-    arrays = [x for x in gc.get_referrers(*tracers) if type(x) is VirtualArray] if tracers else []
-    return arrays + [x for x in found if type(x) is Live]
+    arrays = [x for x in referrers(*tracers) if type(x) is VirtualArray] if tracers else []
+    return tracers, arrays, [x for x in found if type(x) is Live]
 
 
 class Near:
     """What an exception refers to, directly or not: the variables of the functions that it went through.
 
-    stand_ins   the numbers and arrays among it that stand for what the trace computes
-    all         whether nothing else refers to those, to the trace, and to what is watched or escaped: then the process
-                need not be searched, which takes 0.2 s where there are a million objects
+    all   whether nothing else refers to what stands for what the trace computes, to the trace, and to what is watched
+          or escaped: then the process need not be searched, which takes 0.2 s where there are a million objects
     """
 
     def __init__(self, error: BaseException, trace: weakref.ref, watched: list, escaped: list[tuple]) -> None:
@@ -152,13 +154,10 @@ class Near:
                     self.met.append(r)
             if len(self.met) > NEAR:
                 break
-        mine = [x for x in self.met if type(x) in (Tracer, Live) and x.trace is trace()]
-        tracers = set(map(id, mine))
-        arrays = [x for x in self.met if type(x) is VirtualArray and not tracers.isdisjoint(map(id, _parts(x)))]
-        self.stand_ins = arrays + [x for x in mine if type(x) is Live]
+        following = _following(trace(), self.referrers)
         copies = [c for c, _ in escaped]
-        followed = [trace(), *mine, *arrays, *watched, *copies]
-        lists = (self.met, self.stand_ins, mine, arrays, followed, watched, copies, copies)  # `escaped` has them, too
+        followed = [trace(), *chain.from_iterable(following), *watched, *copies]
+        lists = (self.met, *following, followed, watched, copies, copies)  # `escaped` has them, too
         own = Counter(map(id, chain.from_iterable(lists)))
         x = r = None
         self.all = len(self.met) <= NEAR and all(

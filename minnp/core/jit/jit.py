@@ -147,8 +147,8 @@ class Jitted(Dispatch):
                 backend = v.backend
             elif isinstance(v, Host) and (type(v) not in ARRAYS or v.dtype.kind in "US"):
                 return self.function(*args, **kwargs)  # a subclass, whose operators are its own; or texts
-            elif isinstance(v, Host) and v.dtype.kind == "O" and holds_objects(v):
-                record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), OBJECTS)
+            elif holds_objects(v):
+                self._reports(OBJECTS)
                 return self._eager(*args, **kwargs)
         if state.busy or backend is not None:
             if capture.get() is not None or (backend is not None and not free(backend)):
@@ -301,7 +301,7 @@ class Jitted(Dispatch):
         if not self.captures and (name := recursive(self.function)):
             self.ended.add(key)
             self.paths.setdefault(exact, [])
-            record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), f"{name} calls itself")
+            self._reports(f"{name} calls itself")
             return self._eager(*args, **kwargs)
         # another thread may have cleared them
         names, fixed, backend = leaf_names(self.function, *marked), self.fixed.setdefault(key, set()), key[-1]
@@ -364,7 +364,7 @@ class Jitted(Dispatch):
         if captured.left or not stays or any(map(goes_on, parts)):
             if captured.ended:
                 self.ended.add(key)
-                record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), captured.left)
+                self._reports(captured.left)
             elif captured.left != SHARED:
                 self.changing += 1
             if captured.written and not apart(captured.written, [values[i] for i in inputs], captured.constants):
@@ -389,6 +389,10 @@ class Jitted(Dispatch):
             return self.function(*args, **kwargs)
         return self._give(captured, parts, written, given, (args, kwargs))
 
+    def _reports(self, why: str) -> None:
+        """Say in minnp.report() why the function runs as it is."""
+        record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), why)
+
     def _of_no_use(self, key: Any) -> None:
         """After some captures that raised, or that found what is known, the next waits, each time twice as long."""
         n = self.useless[key] = self.useless.get(key, 0) + 1
@@ -399,7 +403,7 @@ class Jitted(Dispatch):
         self.ended.add(key)
         what = "paths through its Python" if branches else "combinations of shapes and static values"
         why = f"met {self.limit} different {what}"
-        record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), why)
+        self._reports(why)
         if not self.warned:
             self.warned = True
             warnings.warn(

@@ -14,6 +14,7 @@ the loop, which raises what there is to raise behind the turns that come before.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from .ir import (
@@ -36,6 +37,7 @@ from .ir import (
     const,
     expressions,
     parts,
+    places,
     statements,
     variables,
     walk,
@@ -94,12 +96,10 @@ class Interchange:
         self.program, self.shown, self.checked = program, shown, checked
         self.some = False
         self.definitions: dict[str, list] = {}
-        self.reads: dict[str, int] = {}  # of every variable and array, in all statements
+        self.reads = met_times(body)
         for s in statements(body):
             if type(s) in (Assign, Alloc):
                 self.definitions.setdefault(s.name, []).append(s)
-            for name in read(s):
-                self.reads[name] = self.reads.get(name, 0) + 1
 
     def body(self, body: list) -> list:
         out: list = []
@@ -139,13 +139,10 @@ class Nest:
         if self.count is None or not self.gains:
             raise Apart
         own = bound(s.body) | {s.var} | self.made_here.keys()
-        inside: dict[str, int] = {}
-        for x in statements(s.body):
-            for name in read(x):
-                inside[name] = inside.get(name, 0) + 1
-        left = {n for n in own if n in around.shown or around.reads.get(n, 0) != inside.get(n, 0)}
+        inside = met_times(s.body)
+        left = {n for n in own if n in around.shown or around.reads[n] != inside[n]}
         self.left = bool(left)
-        self.elsewhere = {n: around.reads.get(n, 0) - times for n, times in inside.items()}
+        self.elsewhere = {n: around.reads[n] - times for n, times in inside.items()}
         for name in self.made_here:
             if name in left or len(around.definitions[name]) > 1 or name not in self.axes:
                 raise Apart
@@ -190,17 +187,11 @@ class Nest:
         if root(same, repr(count)) != root(same, repr(self.count)):
             raise Apart
         names = bound([s])
-        reads: dict[str, int] = {}
-        for x in statements([s]):
-            if type(x) is Alloc:
-                raise Apart
-            for name in read(x):
-                reads[name] = reads.get(name, 0) + 1
-        if (
-            exposed([s]) & names
-            or self.around.shown & names
-            or any(self.around.reads.get(n, 0) != reads.get(n, 0) for n in names)
-        ):
+        if any(type(x) is Alloc for x in statements([s])):
+            raise Apart
+        reads = met_times([s])
+        elsewhere = any(self.around.reads[n] != reads[n] for n in names)
+        if elsewhere or exposed([s]) & names or self.around.shown & names:
             raise Apart
         for x in statements([s]):
             for array, index in places(x):
@@ -274,8 +265,7 @@ class Nest:
         assert self.count is not None
         inner: list = [s._replace(body=self.of_row(s.body, ""))]
         deeper = Interchange(program, inner, self.around.shown, self.around.checked)
-        for name, times in self.elsewhere.items():
-            deeper.reads[name] = deeper.reads.get(name, 0) + times
+        deeper.reads.update(self.elsewhere)
         run = For(row, const(0), self.count, 1, deeper.body(inner), s.exact)
         if not self.left:
             return [run]
@@ -355,16 +345,15 @@ def without_loops(body: list) -> list:
     return out
 
 
-def places(s: Any) -> list[tuple[str, tuple]]:
-    """(array, index) of the elements that a statement itself reads or writes."""
-    found = [(s.array, s.index)] if type(s) is Store else []
-    return found + [(x.args[0], x.args[1:]) for e in expressions(s) for x in walk(e) if x.op == "load"]
-
-
 def read(s: Any) -> set[str]:
     """The variables that a statement itself reads, and the arrays it meets."""
     found = {x.args[0] for e in expressions(s) for x in walk(e) if x.op in ("var", "load", "dim")}
     return found | {s.array} if type(s) is Store else found
+
+
+def met_times(body: list) -> Counter[str]:
+    """How many statements read each variable, or meet each array."""
+    return Counter(name for s in statements(body) for name in read(s))
 
 
 def root(same: dict[str, str], name: str) -> str:

@@ -356,6 +356,14 @@ def variables(e: E) -> set[str]:
     return {x.args[0] for x in walk(e) if x.op == "var"}
 
 
+def places(s: Any, written: bool = False) -> list[tuple[str, tuple]]:
+    """(array, index) of the elements that a statement itself reads or writes, or of the one that it writes."""
+    found = [(s.array, s.index)] if type(s) is Store else []
+    if written:
+        return found
+    return found + [(x.args[0], x.args[1:]) for e in expressions(s) for x in walk(e) if x.op == "load"]
+
+
 def read_times(body: list) -> dict[str, int]:
     """How many expressions of statements read each variable."""
     found: dict[str, int] = {}

@@ -30,6 +30,7 @@ from .ir import (
     While,
     const,
     expressions,
+    places,
     statements,
     variables,
     walk,
@@ -227,11 +228,6 @@ def read(s: Any) -> set[str]:
 def touched(body: list, written: bool = False) -> Iterator[tuple[str, tuple]]:
     """(array, index) of the elements that statements read or write, or of those that they write or make."""
     for s in statements(body):
-        if type(s) is Store:
-            yield s.array, s.index
-        elif type(s) is Alloc:
+        if type(s) is Alloc:
             yield s.name, ()
-        for e in expressions(s) if not written else ():
-            for x in walk(e):
-                if x.op == "load":
-                    yield x.args[0], x.args[1:]
+        yield from places(s, written)
