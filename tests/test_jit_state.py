@@ -23,6 +23,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import Context, fx, grad, jit
+from minnp.core.graph import kept
 from minnp.errors import CaptureError
 
 X = np.arange(6.0).reshape(2, 3)
@@ -1409,3 +1410,47 @@ def test_what_arrays_of_objects_that_are_arguments_hold_is_written(f: Callable, 
             first = o[0]
             outcomes.append((str(g(o)), str(o), str(first), first is o[0]))
         assert outcomes[0] == outcomes[1]
+
+
+class _Remembers:
+    def __init__(self):
+        self.seen = []
+
+    def step(self, x):
+        self.last = x * 2
+        self.seen.append(self.last.sum())
+        return self.last + 1
+
+
+STORED = {}
+
+
+def _stores(x):
+    STORED["product"] = x * 3
+    return x + 1
+
+
+def test_what_the_function_itself_reaches_is_found_without_a_search_of_the_process(monkeypatch):
+    def searched(*objects):
+        raise AssertionError("all objects were looked through")
+
+    monkeypatch.setattr(kept.gc, "get_referrers", searched)
+    monkeypatch.setattr(kept.gc, "collect", searched)
+    holder, x, variable = _Remembers(), np.arange(3.0), None
+
+    def binds(x):
+        nonlocal variable
+        variable = x * 4
+        return x.sum()
+
+    for f, held in (
+        (holder.step, lambda: holder.last),
+        (_stores, lambda: STORED["product"] / 3 * 2),
+        (binds, lambda: variable / 2),
+    ):
+        g = jit(f)
+        for i in range(1, 5):
+            g(x * i)
+            assert type(held()) is np.ndarray
+            onp.testing.assert_array_equal(held(), x * i * 2)
+    assert [float(s) for s in holder.seen] == [6.0 * i for i in range(1, 5)]

@@ -325,8 +325,11 @@ def read(h: ndarray) -> Any:
     if root is not None:
         base = read(root)
         if h._seen is not base:
+            if type(value) is Tracer:
+                value.trace.dropped(h)
             value, h._seen = replay(base, h._steps), base
     while type(value) is Tracer and not value.trace.alive:
+        value.trace.dropped(h)
         value = value.value
     if isinstance(value, (Tracer, Buffer)):
         h._value = value

@@ -35,7 +35,7 @@ from .closures import STREAMS, Binding, seal, unwrapped
 from .concrete import bind_below, made_below
 from .effects import Under, fails, guard, pick
 from .graph import Graph, Node
-from .kept import Kept, forget, stand_ins
+from .kept import Kept, forget
 from .node import map_leaves, map_nodes
 from .outputs import Change, Outside, Own, Shown, changes, containers, objects, shown, with_own
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live
@@ -93,7 +93,7 @@ class CaptureTrace(Trace):
         self.singles = 0  # operations of Python's numbers
         self.moved = False  # whether an array was reshaped
         self.asked: set[str] = set()  # what Python asked of how arrays lie in memory, and for their "text"
-        self.arrays: list[weakref.ref] = []  # arrays of ours that somebody held when it ended before the program did
+        self.arrays: list[weakref.ref] = []  # that dropped their tracers between its end and the program's
         self.left = ""  # why no graph holds what the program did
         self.fixed: set[int] = set()  # the numbers among the inputs that Python read (scalars.py)
         self.were: list[tuple] = []  # (array of NumPy's own that is a constant, a copy of what it was)
@@ -306,6 +306,10 @@ class CaptureTrace(Trace):
         now = onp.geterr()
         return row if now == self.handling or "raise" not in now.values() else Under(row, now)
 
+    def dropped(self, h: Array) -> None:
+        if self.ended and type(h) is VirtualArray:
+            self.arrays.append(weakref.ref(h))
+
     def looked(self, name: str) -> None:
         self.asked.add(name)
 
@@ -318,7 +322,6 @@ class CaptureTrace(Trace):
         if not self.may_leave:
             raise errors.CaptureError(f"{why}, and no graph holds that; jit runs such a function as it is")
         self.left, self.ended = why, True
-        self.arrays = [weakref.ref(x) for x in stand_ins(self) if type(x) is VirtualArray]
         self.finish()
         capture.set(None)
 
@@ -510,7 +513,8 @@ def capture_call(
     given = rebuild(boxed)
     before = containers(given)
     whole = objects(given, (*LITERALS, *ARRAYS)) if callers else []
-    kept = Kept(inputs, held, before, arguments)
+    variables = [x for b in outside for x in (b.holder, b.value)]
+    kept = Kept(inputs, held, before, arguments, (f, arguments, *variables))
     alive = weakref.ref(trace)
     try:
         captured, parts, written = _captured(

@@ -35,6 +35,7 @@ from ..arrays.array import ARRAY_TYPES, VirtualArray, array_of, as_host_arrays, 
 from ..rows.pytree import named
 from ..rows.references import COUNTED, references
 from ..rows.value import Host, Tracer
+from .graph import Graph
 from .node import Node
 from .outputs import inside
 from .scalars import Live
@@ -50,11 +51,14 @@ class Kept:
     inputs      (a weak reference to the array it was given, the leaf) of each argument that is an array
     containers  (where, the copy it was given, ...) of each list, dict and dataclass
     arguments   the caller's own, or None where nobody has them
+    roots       what the function reaches: itself, its arguments, what holds its variables and what they hold
     """
 
-    def __init__(self, inputs: Sequence[Any], leaves: Sequence[Any], containers: list, arguments: Any) -> None:
+    def __init__(
+        self, inputs: Sequence[Any], leaves: Sequence[Any], containers: list, arguments: Any, roots: Sequence[Any] = ()
+    ) -> None:
         self.inputs = {id(h): (weakref.ref(h), leaf) for h, leaf in zip(inputs, leaves) if type(h) is VirtualArray}
-        self.arguments = arguments
+        self.arguments, self.roots = arguments, roots
         self.copies = [] if arguments is None else [c for _, c, _ in containers]
         self.places = [where for where, *_ in containers]
         self.counts = self._counts()
@@ -83,16 +87,17 @@ class Kept:
         error   what was raised, which refers to the function's variables"""
         if not self.escaped and not self._left(trace):
             return False
-        cycles = (1, 2) if not self.escaped and error is None else ()  # a function that calls itself is one
+        near = self._near(trace, error)
+        cycles = (1, 2) if near is None and not self.escaped and error is None else ()  # who calls itself is one
         for generation in cycles:
             gc.collect(generation)
             if not self._left(trace):
                 return False
-        watched = [x for x in (r() for r in self.arrays) if x is not None]
-        near = None if error is None else Near(error, trace, watched, self.escaped)
-        referrers = near.referrers if near is not None and near.all else gc.get_referrers
+        referrers = gc.get_referrers if near is None else near.referrers
+        watched = self._watched()
         if (live := trace()) is not None:
-            watched += stand_ins(live, referrers)
+            _, arrays, numbers = _following(live, referrers)
+            watched += arrays + numbers
         found = list({id(x): x for x in watched}.values())
         new = {id(x): r for x in found if (r := self._real(x)) is not x}
         new |= {id(c): inside(self.arguments, where) for c, where in self.escaped}
@@ -100,6 +105,13 @@ class Kept:
         return any(put) | _exchanged(
             [x for x in (*found, *(c for c, _ in self.escaped)) if id(x) in new], new, referrers
         )
+
+    def _watched(self) -> list:
+        return [x for x in (r() for r in self.arrays) if x is not None]
+
+    def _near(self, trace: weakref.ref, error: BaseException | None) -> Near | None:
+        near = Near(self.roots if error is None else (error, *self.roots), trace, self._watched(), self.escaped)
+        return near if near.all else None
 
     def _left(self, trace: weakref.ref) -> bool:
         return trace() is not None or any(r() is not None for r in self.arrays)
@@ -121,12 +133,6 @@ class Kept:
         return x if type(value) is Tracer else as_host_arrays(x)  # an outer trace has it
 
 
-def stand_ins(trace: Any, referrers: Callable = gc.get_referrers) -> list:
-    """The numbers and arrays that somebody holds and that stand for what a trace computes."""
-    _, arrays, numbers = _following(trace, referrers)
-    return arrays + numbers
-
-
 def _following(trace: Any, referrers: Callable) -> tuple[list, list, list]:
     """The tracers of a trace, the arrays that hold them, and its numbers."""
     found = [x for x in referrers(trace) if type(x) in (Tracer, Live) and x.trace is trace]
@@ -136,30 +142,33 @@ def _following(trace: Any, referrers: Callable) -> tuple[list, list, list]:
 
 
 class Near:
-    """What an exception refers to, directly or not: the variables of the functions that it went through.
+    """What some objects refer to, directly or not: the function's own variables and those of the functions that an
+    exception went through.
 
     all   whether nothing else refers to what stands for what the trace computes, to the trace, and to what is watched
           or escaped: then the process need not be searched, which takes 0.2 s where there are a million objects
     """
 
-    def __init__(self, error: BaseException, trace: weakref.ref, watched: list, escaped: list[tuple]) -> None:
-        self.met: list = [error]
+    def __init__(self, roots: Sequence[Any], trace: weakref.ref, watched: list, escaped: list[tuple]) -> None:
+        self.met: list = list({id(x): x for x in roots}.values())
         self.places: dict[int, list[int]] = {}  # by id: the places in `met` of what refers to it, once each time
-        met = {id(error)}
+        met = set(map(id, self.met))
         for i, x in enumerate(self.met):  # which grows
+            shared = _of_a_module(x)
             for r in () if x is trace() else _parts(x):
                 self.places.setdefault(id(r), []).append(i)
-                if id(r) not in met and gc.is_tracked(r):
+                if not shared and id(r) not in met and gc.is_tracked(r):
                     met.add(id(r))
                     self.met.append(r)
             if len(self.met) > NEAR:
                 break
-        following = _following(trace(), self.referrers)
+        live = [t for t in (trace(),) if t is not None]
+        following = _following(live[0], self.referrers) if live else ([], [], [])
         copies = [c for c, _ in escaped]
-        followed = [trace(), *chain.from_iterable(following), *watched, *copies]
-        lists = (self.met, *following, followed, watched, copies, copies)  # `escaped` has them, too
+        followed = [*live, *chain.from_iterable(following), *watched, *copies]
+        lists = (roots, self.met, live, *following, followed, watched, copies, copies)  # `escaped` has them, too
         own = Counter(map(id, chain.from_iterable(lists)))
-        x = r = None
+        x = r = None  # no variable here refers to them, too
         self.all = len(self.met) <= NEAR and all(
             references(operator.getitem, followed, i) == len(self.places.get(k, ())) + own[k]
             for i, k in enumerate(map(id, followed))
@@ -171,10 +180,16 @@ class Near:
         return [self.met[i] for i in sorted(places)]
 
 
+def _of_a_module(x: Any) -> bool:
+    return type(x) is dict and ("__builtins__" in x or "__spec__" in x)
+
+
 def _parts(x: Any) -> list:
-    """What an object refers to, but for what functions and classes share with the whole program."""
-    if isinstance(x, (type, ModuleType)) or (type(x) is dict and ("__builtins__" in x or "__spec__" in x)):
+    """What an object refers to, but for graphs, what classes share with the whole program, and what jit keeps."""
+    if isinstance(x, (type, ModuleType, Node, Graph)):
         return []
+    if type(x).__module__.startswith("minnp.core.jit.") and hasattr(x, "__wrapped__"):
+        return [x.__wrapped__]
     return gc.get_referents(x)
 
 

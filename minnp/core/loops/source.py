@@ -15,6 +15,7 @@ import linecache
 import textwrap
 import weakref
 from collections.abc import Sequence
+from functools import lru_cache
 from statistics import median
 from time import perf_counter
 from types import CellType, CodeType, FunctionType, MethodType
@@ -55,9 +56,7 @@ def _written(f: Any) -> list[ast.FunctionDef]:
     lines = linecache.getlines(code.co_filename, f.__globals__)
     try:
         if code.co_name == "<lambda>":
-            file = ast.parse("".join(lines))
-            found = [n for n in ast.walk(file) if isinstance(n, ast.Lambda) and n.lineno == first]
-            return [_named(n) for n in found]
+            return [_named(copy.deepcopy(n)) for n in _lambdas("".join(lines)) if n.lineno == first]
         tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines[first - 1 :]))))
     except (SyntaxError, ValueError):
         return []
@@ -66,6 +65,11 @@ def _written(f: Any) -> list[ast.FunctionDef]:
     tree.body[0].decorator_list = []
     ast.increment_lineno(tree.body[0], first - 1)
     return [tree.body[0]]
+
+
+@lru_cache(maxsize=4)  # a file is often asked for again: for its next lambda
+def _lambdas(text: str) -> list[ast.Lambda]:
+    return [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Lambda)]
 
 
 def _named(node: ast.Lambda) -> ast.FunctionDef:

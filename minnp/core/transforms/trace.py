@@ -9,7 +9,7 @@ from typing import Any
 import numpy as onp
 
 from ... import errors
-from ..arrays.array import ARRAY_TYPES, concretize, ndarray, read
+from ..arrays.array import ARRAY_TYPES, Array, concretize, ndarray, read
 from ..rows.primitive import Primitive
 from ..rows.pytree import CONTAINERS, replaced
 from ..rows.state import capture, state
@@ -46,6 +46,9 @@ class Trace:
 
     def looked(self, name: str) -> None:
         """The function asked for an attribute that says how an array lies in memory, or for its text."""
+
+    def dropped(self, h: Array) -> None:
+        """An array of ours no longer holds one of this trace's tracers, but what that stood for."""
 
     def lifted(self, values: Any) -> Any:
         """The values that a trace above works with, as the trace that records everything wants them."""
