@@ -30,7 +30,9 @@ def __getattr__(name: str) -> Any:
 
 
 class Operators:
-    """Some operators under shorter names: linalg.gemm2 is the operator _linalg_gemm2."""
+    """Some operators under shorter names, of which those of their symbols are made: linalg.gemm2 is _linalg_gemm2."""
+
+    shortened = True
 
     def __init__(self, *prefixes: str) -> None:
         self._prefixes = prefixes
@@ -38,7 +40,7 @@ class Operators:
     def __getattr__(self, name: str) -> Any:
         for prefix in self._prefixes:
             if prefix + name in OPERATORS:
-                return function(prefix + name, called=name if prefix == "_linalg_" else prefix + name)
+                return function(prefix + name, called=name if self.shortened else prefix + name)
         raise AttributeError(f"minnp.symbol has no operator {self._prefixes[0]}{name}")
 
     def __dir__(self) -> list[str]:
@@ -53,6 +55,8 @@ image = Operators("_image_")
 
 class Random(Operators):
     """Random numbers: random.uniform(0, 1, shape=(2,)); with symbols as parameters, some for each element."""
+
+    shortened = False
 
     def randn(self, *shape: int, loc: Any = 0.0, scale: Any = 1.0, **kwargs: Any) -> Symbol:
         """Normal ones of a shape: randn(2, 3)."""
@@ -145,10 +149,19 @@ def split_v2(ary: Symbol, indices_or_sections: Any, axis: int = 0, squeeze_axis:
     return function("_split_v2")(ary, indices=(0, *indices_or_sections), **options)
 
 
+def histogram(a: Symbol, bins: Any = 10, range: Any = None, **kwargs: Any) -> Symbol:
+    """(counts, edges): of a number of bins between the two numbers of range, or of a symbol of their edges."""
+    if isinstance(bins, Symbol):
+        return function("_histogram")(a, bins, **kwargs)
+    if range is None:
+        raise ValueError(f"histogram of {bins!r:.60} bins wants range=: a symbol's values are not known")
+    return function("_histogram")(a, bin_cnt=bins, range=range, **kwargs)
+
+
 OWN = (
     "AttrScope", "CustomOp", "CustomOpProp", "Executor", "Group", "Model", "NameManager", "OPERATORS", "Prefix",
-    "Symbol", "Variable", "arange", "contrib", "eye", "from_mxnet", "fromjson", "full", "hypot", "image", "linalg",
-    "linspace", "load", "load_checkpoint", "load_json", "load_mxnet", "load_params", "maximum", "minimum", "np", "npx",
-    "ones", "pow", "power", "random", "register", "save_checkpoint", "save_params", "sparse", "split_v2", "to_mxnet",
-    "var", "zeros",
+    "Symbol", "Variable", "arange", "contrib", "eye", "from_mxnet", "fromjson", "full", "histogram", "hypot", "image",
+    "linalg", "linspace", "load", "load_checkpoint", "load_json", "load_mxnet", "load_params", "maximum", "minimum",
+    "np", "npx", "ones", "pow", "power", "random", "register", "save_checkpoint", "save_params", "sparse", "split_v2",
+    "to_mxnet", "var", "zeros",
 )  # fmt: skip

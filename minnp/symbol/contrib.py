@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,23 @@ _COUNT = itertools.count()
 def __getattr__(name: str) -> Any:
     if f"_contrib_{name}" not in OPERATORS:
         raise AttributeError(f"minnp.symbol has no operator _contrib_{name}")
-    return function(f"_contrib_{name}")
+    return function(f"_contrib_{name}", called=name)
+
+
+def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> tuple[Symbol, Symbol, Symbol]:
+    """(Classes drawn from 0 to range_max - 1, how often the true ones, and those drawn, are expected to be drawn).
+
+    Class k has the probability log((k + 2) / (k + 1)) / log(range_max + 1): the first are the most frequent.
+    """
+    whole = math.log(range_max + 1)
+    uniform = function("_random_uniform")(low=0, high=whole, shape=(num_sampled,), dtype="float64")
+    drawn = (uniform.exp() - 1).astype("int64") % range_max
+
+    def expected(classes: Symbol) -> Symbol:
+        classes = classes.astype("float64")
+        return ((classes + 2.0) / (classes + 1.0)).log() / whole * num_sampled
+
+    return drawn, expected(true_classes), expected(drawn)
 
 
 def _listed(symbols: Any, what: str) -> tuple[list[Symbol], bool]:

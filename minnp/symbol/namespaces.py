@@ -87,7 +87,9 @@ class NumpySymbol(Symbol):
 def called(name: str, /, *inputs: Any, **parameters: Any) -> NumpySymbol:
     """The symbol of an operator, whose parameters that are None are left out."""
     given = {n: v for n, v in parameters.items() if v is not None}
-    short = name.removeprefix("_npi_").removeprefix("_npx_").removeprefix("_np_")
+    short = name
+    for prefix in ("_npi_", "_npx_", "_np_", "_image_"):
+        short = short.removeprefix(prefix)
     return NumpySymbol(function(name, called=short)(*inputs, **given)._heads)
 
 
@@ -142,12 +144,13 @@ def no_out(out: Any, name: str) -> None:
         raise TypeError(f"{name}: a symbol has no out=")
 
 
-def _unary(one: str) -> Callable:
-    """A function of a symbol or a number."""
+def _unary(one: str, short: str = "") -> Callable:
+    """A function of a symbol or a number; `short`: what its symbols' names are made of, where not of its own."""
 
     def unary(x: Any, out: Any = None) -> Any:
         no_out(out, one)
-        return called(f"_npi_{one}", x) if isinstance(x, Symbol) else getattr(onp, one)(x)
+        made = function(f"_npi_{one}", called=short or one)
+        return NumpySymbol(made(x)._heads) if isinstance(x, Symbol) else getattr(onp, one)(x)
 
     unary.__name__ = one
     unary.__doc__ = f"numpy.{one} of a symbol or a number."
@@ -160,7 +163,7 @@ for _name in words(
     "isfinite isinf isnan isneginf isposinf log log10 log1p log2 logical_not negative radians reciprocal rint sign sin "
     "sinh sqrt square tan tanh trunc"
 ) + list(_ALSO):  # fmt: skip
-    np._own[_name] = _unary(_ALSO.get(_name, _name))
+    np._own[_name] = _unary(_ALSO.get(_name, _name), "abs" if _name in ("abs", "fabs") else "")
 
 _TURNED = "subtract mod power true_divide copysign arctan2 ldexp"
 _MIRRORED = {"greater": "less", "less": "greater", "greater_equal": "less_equal", "less_equal": "greater_equal"}
@@ -280,11 +283,79 @@ def quantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input:
 @np.enter
 def histogram(a: Any, bins: Any = 10, range: Any = None) -> NumpySymbol:
     """numpy.histogram, (counts, edges): of a number of bins between two numbers, or of a symbol of their edges."""
+    made = function("_histogram", called="histogram")
     if isinstance(bins, Symbol):
-        return called("_histogram", a, bins)
+        return NumpySymbol(made(a, bins)._heads)
     if range is None or not isinstance(bins, (int, onp.integer)):
         raise TypeError(f"histogram: bins={bins!r:.60}: expected a number with range=, or a symbol of the edges")
-    return called("_histogram", a, bin_cnt=bins, range=range)
+    return NumpySymbol(made(a, bin_cnt=bins, range=range)._heads)
+
+
+@np.enter
+def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, out: Any = None) -> NumpySymbol:
+    """numpy.average."""
+    no_out(out, "average")
+    given = () if weights is None else (weights,)
+    return called("_npi_average", a, *given, axis=axis, returned=returned, weighted=weights is not None)
+
+
+@np.enter
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> NumpySymbol:
+    """numpy.bincount."""
+    given = () if weights is None else (weights,)
+    return called("_npi_bincount", x, *given, minlength=minlength, has_weights=weights is not None)
+
+
+@np.enter
+def delete(arr: Any, obj: Any, axis: int | None = None) -> NumpySymbol:
+    """numpy.delete of an int, a slice, or a symbol of indices."""
+    if isinstance(obj, slice):
+        step = 1 if obj.step is None else obj.step
+        return called("_npi_delete", arr, start=obj.start, stop=obj.stop, step=step, axis=axis)
+    if isinstance(obj, Symbol):
+        return called("_npi_delete", arr, obj, axis=axis)
+    return called("_npi_delete", arr, int_ind=int(obj), axis=axis)
+
+
+@np.enter
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> NumpySymbol:
+    """numpy.ediff1d, of numbers or symbols besides."""
+    given = {"to_begin": to_begin, "to_end": to_end}
+    inputs = [v for v in given.values() if isinstance(v, Symbol)]
+    options = {f"{n}_arr_given": isinstance(v, Symbol) for n, v in given.items()}
+    options |= {f"{n}_scalar": v for n, v in given.items() if not isinstance(v, Symbol)}
+    return called("_npi_ediff1d", ary, *inputs, **options)
+
+
+@np.enter
+def flip(m: Any, axis: Any = None, out: Any = None) -> NumpySymbol:
+    """numpy.flip."""
+    no_out(out, "flip")
+    return called("_npi_flip", m, axis=(axis,) if isinstance(axis, int) else axis)
+
+
+@np.enter
+def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0, **options: Any) -> NumpySymbol:
+    """numpy.pad by pairs, one for each axis; MXNet's function forgets constant_values."""
+    if mode == "constant":
+        options["constant_value"] = constant_values
+    return called("_npi_pad", x, pad_width=pad_width, mode=mode, **options)
+
+
+@np.enter
+def linspace(start: float, stop: float, num: int = 50, endpoint: bool = True, retstep: bool = False,
+             dtype: Any = None, axis: int = 0, ctx: Any = None) -> Any:  # fmt: skip
+    """numpy.linspace, float32 unless a dtype is given; with retstep and the step."""
+    made = called("_npi_linspace", start=start, stop=stop, num=num, endpoint=endpoint, dtype=dtype or "float32")
+    return (made, (stop - start) / max(num - endpoint, 1)) if retstep else made
+
+
+@linalg.enter
+def pinv(a: Any, rcond: Any = 1e-15, hermitian: bool = False) -> NumpySymbol:
+    """numpy.linalg.pinv; rcond is a number or a symbol."""
+    if isinstance(rcond, Symbol):
+        return called("_npi_pinv", a, rcond, hermitian=hermitian)
+    return called("_npi_pinv_scalar_rcond", a, rcond=rcond, hermitian=hermitian)
 
 
 @np.enter
@@ -374,6 +445,32 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise", out
 def ravel(x: Any, order: str = "C") -> NumpySymbol:
     """numpy.ravel."""
     return called("_npx_reshape", x, newshape=(-1,))
+
+
+def _custom(name: str, *inputs: Any, **parameters: Any) -> NumpySymbol:
+    """The symbol of a Custom operator of MXNet's own."""
+    return NumpySymbol(function("Custom")(*inputs, op_type=f"{name}_fallback", **parameters)._heads)
+
+
+@np.enter
+def resize(a: Any, new_shape: Any) -> NumpySymbol:
+    """numpy.resize, without a gradient."""
+    return _custom("resize", a, new_shape=new_shape)
+
+
+@np.enter
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> NumpySymbol:
+    """numpy.unravel_index, as one array [dimensions, *indices' shape]. Raises ValueError for other orders than C."""
+    if order != "C":
+        raise ValueError(f"unravel_index: order={order!r}: expected 'C'")
+    return _custom("unravel_index", indices, shape=shape)
+
+
+@np.enter
+def empty_like(prototype: Any, dtype: Any = None, order: str = "C", subok: bool = False, shape: Any = None) -> Any:
+    """numpy.empty_like: zeros here."""
+    kind = "None" if dtype is None else onp.dtype(dtype).name
+    return _custom("empty_like", prototype, dtype=kind, order=order, subok=subok, shape=str(shape))
 
 
 @np.enter
@@ -487,6 +584,26 @@ def rand(*size: int, **options: Any) -> NumpySymbol:
 
 
 @random.enter
+def choice(a: Any, size: Any = None, replace: bool = True, p: Any = None, ctx: Any = None, out: Any = None) -> Any:
+    """numpy.random.choice of the numbers below a, or of a symbol's elements; p: a symbol of their probabilities."""
+    no_out(out, "choice")
+    inputs = [s for s in (a, p) if isinstance(s, Symbol)]
+    size = (size,) if isinstance(size, int) else size or None
+    made = function("_npi_choice", called="choice")
+    number = None if isinstance(a, Symbol) else a
+    drawn = NumpySymbol(made(*inputs, a=number, size=size, replace=replace, weighted=p is not None)._heads)
+    return called("_npi_take", a, drawn) if isinstance(a, Symbol) else drawn
+
+
+@random.enter
+def power(a: Any, size: Any = None) -> NumpySymbol:
+    """numpy.random.power, of a number or a symbol."""
+    inputs, number = ((a,), None) if isinstance(a, Symbol) else ((), a)
+    size = (size,) if isinstance(size, int) else size or None
+    return NumpySymbol(function("_npi_powerd", called="powerd")(*inputs, a=number, size=size)._heads)
+
+
+@random.enter
 def lognormal(mean: Any = 0.0, sigma: Any = 1.0, size: Any = None, dtype: Any = None, ctx: Any = None) -> NumpySymbol:
     """numpy.random.lognormal."""
     return np.exp(random.normal(mean, sigma, size=size, dtype=dtype))
@@ -503,6 +620,41 @@ def beta(a: Any, b: Any, size: Any = None, dtype: Any = None, ctx: Any = None) -
     """numpy.random.beta."""
     x, y = (random.gamma(n, 1, size=size, dtype="float64") for n in (a, b))
     return (x / (x + y)).astype(dtype or "float32")
+
+
+@random.enter
+def multivariate_normal(mean: Any, cov: Any, size: Any = None) -> NumpySymbol:
+    """numpy.random.multivariate_normal of symbols, also of several means and matrices."""
+    return _custom("mvn", mean, cov, **({} if size is None else {"size": size}))
+
+
+# ------------------------------------------------------------------ npx.random and npx.image
+def _drawing_each(name: str) -> Callable:
+    draw = _drawing(name)
+
+    def draw_each(*parameters: Any, batch_shape: Any = None, dtype: Any = None, ctx: Any = None, **named: Any) -> Any:
+        return draw(*parameters, size=batch_shape, dtype=dtype, **named)
+
+    draw_each.__doc__ = f"Random numbers of MXNet's {name}: batch_shape of them for each of the parameters' elements."
+    return draw_each
+
+
+npx._own["image"] = Namespace("npx.image", "_npx__image_")
+npx._own["random"] = Namespace("npx.random")
+npx.random._own |= {name: _drawing_each(f"_npi_{name}") for name in ("normal_n", "uniform_n")}
+
+
+@npx.random.enter
+def bernoulli(prob: Any = None, logit: Any = None, size: Any = None, dtype: Any = None, ctx: Any = None) -> NumpySymbol:
+    """1 with the probability prob, or sigmoid(logit), one of which is given, as a number or a symbol; else 0."""
+    if (prob is None) == (logit is None):
+        raise ValueError(f"bernoulli: prob={prob!r}, logit={logit!r}: expected one of both")
+    given = logit if prob is None else prob
+    size = (size,) if isinstance(size, int) else size or None
+    inputs = [given] if isinstance(given, Symbol) else []
+    options = {"prob": None if inputs else prob, "logit": None if inputs else logit, "is_logit": prob is None}
+    made = function("_npi_bernoulli", called="bernoulli")
+    return NumpySymbol(made(*inputs, **options, size=size, dtype=dtype or "float32")._heads)
 
 
 # ------------------------------------------------------------------ methods

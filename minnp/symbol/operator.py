@@ -235,6 +235,8 @@ def enter(row: Operator) -> Operator:
 
 def lookup(name: str) -> Operator:
     """The operator of a name. Raises SymbolError, with the nearest names, where there is none."""
+    if name not in OPERATORS and name.removeprefix("_sparse_") in OPERATORS:  # MXNet's other names, of sparse arrays
+        name = name.removeprefix("_sparse_")
     if name not in OPERATORS:
         near = difflib.get_close_matches(name, OPERATORS, 3)
         raise SymbolError(f"there is no operator {name!r} here{'; near it: ' + ', '.join(near) if near else ''}")

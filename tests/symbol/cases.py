@@ -441,6 +441,23 @@ add("_histogram", case((20,), np.array([-1, 0, 0.5, 2], np.float32)), case((20,)
 add("_identity_with_attr_like_rhs", case((2, 3), (2, 3)))
 add("IdentityAttachKLSparseReg", case(within(0.1, 0.9, 4, 3)), case(within(0.1, 0.9, 4, 3), penalty=0.5, momentum=0.5))
 
+REGIONS = np.array([[0, 1, 1, 8, 7], [1, 0, 2, 5.5, 9], [0, -3, 4, 2, 30], [1, 6, 6, 6, 6]], np.float32)
+add("_contrib_PSROIPooling",
+    case((2, 18, 10, 12), REGIONS, spatial_scale=1.0, output_dim=2, pooled_size=3),
+    case((2, 12, 10, 12), REGIONS, spatial_scale=0.7, output_dim=3, pooled_size=4, group_size=2))  # fmt: skip
+PARTS = {"spatial_scale": 0.8, "pooled_size": 3, "sample_per_part": 2}
+add("_contrib_DeformablePSROIPooling",
+    case((2, 18, 10, 12), REGIONS, **PARTS, output_dim=2, group_size=3, no_trans=True),
+    case((2, 18, 10, 12), REGIONS, (4, 2, 3, 3), **PARTS, output_dim=2, group_size=3, part_size=3, trans_std=0.1),
+    case((2, 16, 10, 12), REGIONS, (4, 4, 2, 2), **PARTS, output_dim=4, group_size=2, part_size=2,
+         trans_std=0.3))  # fmt: skip
+TURNED = np.array([[0, 5, 5, 4, 3, 30], [1, 4, 5, 5, 2, -60], [1, 1, 9, 9, 6, 100], [0, 4, 4, 0, 0, 0]], np.float32)
+add("_contrib_RROIAlign", case((2, 4, 10, 12), TURNED, spatial_scale=1.0, pooled_size=(3, 2), sampling_ratio=2),
+    case((2, 4, 10, 12), TURNED, spatial_scale=0.9, pooled_size=(2, 3)))  # fmt: skip
+add("_contrib_hawkesll", case(within(0.5, 2, 2, 3), within(0.1, 0.5, 3), within(0.5, 2, 3), within(0, 1, 2, 3),
+    within(0.1, 2, 2, 4), whole(0, 3, 2, 4).astype(np.int32), np.array([4, 2], np.float32),
+    np.array([8, 9], np.float32)))  # fmt: skip
+
 # ------------------------------------------------------------------ gradients that are not compared
 # Operators without a gradient in MXNet, by the names of the inputs, or for all of them.
 WITHOUT: dict[str, set[str]] = {
@@ -468,6 +485,12 @@ WRONG = [
     ("_contrib_BilinearResize2D", {"mode": "like"}, "its gradient crashes"),
     ("_contrib_ModulatedDeformableConvolution", {}, "it has no gradient on CPUs"),
     *((f"_image_{n}", {}, "it has no gradient") for n in ("flip_left_right", "flip_top_bottom", "to_tensor", "resize")),
+    ("_contrib_RROIAlign", {}, "it has no gradient"),
+    (
+        "_contrib_hawkesll",
+        {},
+        "its gradient ignores that of the state, and raises for other inputs than the parameters",
+    ),
     ("_contrib_SparseEmbedding", {}, "it has no gradient for weights that are dense"),
 ]
 

@@ -11,6 +11,7 @@ import pytest
 
 import minnp.numpy as np
 import minnp.symbol as sym
+from minnp.symbol import OPERATORS
 
 sys.path.insert(0, str(Path(__file__).parent))
 from cases import CASES, NAMES, WITHOUT, WRONG, arrays, make
@@ -83,6 +84,72 @@ def test_an_operator_is_mxnets(name: str) -> None:
         assert there.list_outputs() == theirs.list_outputs() and there.infer_shape(**given) == theirs.infer_shape(
             **given
         )
+
+
+def test_the_likelihood_of_a_hawkes_process_has_mxnets_gradient() -> None:
+    ((inputs, parameters),) = CASES["_contrib_hawkesll"]
+    found = {}
+    weights = onp.array([0.7, -1.3], onp.float32)
+    for library, array in ((sym, np.array), (mx.sym, lambda a: mx.nd.array(a, dtype=a.dtype))):
+        net = make(library, "_contrib_hawkesll", parameters, len(inputs))
+        given = {f"x{i}": array(x) for i, x in enumerate(inputs)}
+        gradients = {f"x{i}": array(onp.zeros_like(inputs[i])) for i in range(3)}
+        bound = net.bind(None if library is sym else mx.cpu(), given, gradients)
+        bound.forward(is_train=True)
+        bound.backward([array(weights), array(onp.zeros_like(inputs[0]))])
+        found[library] = gradients
+    for n in found[sym]:
+        same(found[sym][n], found[mx.sym][n], n)
+
+
+SPACES = {"": "", "_linalg_": "linalg", "_contrib_": "contrib", "_image_": "image"}
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n != "_CrossDeviceCopy"])
+def test_a_symbol_without_a_name_gets_mxnets(name: str) -> None:
+    inputs, parameters = CASES[name][0]
+    for each in (name, *OPERATORS[name].aliases):
+        for prefix, space in SPACES.items():
+            places = [getattr(library, space) if space else library for library in (sym, mx.sym)]
+            short = each.removeprefix(prefix)
+            if not (each.startswith(prefix) and hasattr(places[1], short)):
+                continue
+            found = []
+            for library, place, names in zip((sym, mx.sym), places, (sym.NameManager, mx.name.NameManager)):
+                with names():
+                    variables = [library.Variable(f"x{i}") for i in range(len(inputs))]
+                    if name.startswith("_random_pdf"):
+                        net = getattr(place, short)(**dict(zip(OPERATORS[name].arguments({}), variables)), **parameters)
+                    else:
+                        net = getattr(place, short)(*variables, **parameters)
+                found.append((net.name, net.list_inputs(), net.list_outputs()))
+            assert found[0] == found[1], (space, short)
+
+
+# What mx.sym has and minnp.symbol has not, and why.
+ABSENT = {
+    "": "reset_arrays fill_element_0index",
+    "contrib": "fft ifft count_sketch quantized_rnn quantize_asym calibrate_entropy getnnz edge_id dgl_adjacency "
+    "dgl_csr_neighbor_non_uniform_sample dgl_csr_neighbor_uniform_sample dgl_graph_compact dgl_subgraph "
+    "adamw_update mp_adamw_update",
+    "sparse": "retain adagrad_update",
+    "np": "shares_memory may_share_memory",
+}
+
+
+@pytest.mark.parametrize("space", ["", "contrib", "linalg", "random", "image", "sparse", "op", "np", "npx",
+                                   "np.linalg", "np.random", "npx.random", "npx.image"])  # fmt: skip
+def test_every_public_name_of_mxnet_is_here(space: str) -> None:
+    ours, theirs = sym, mx.sym
+    for part in filter(None, space.split(".")):
+        ours, theirs = getattr(ours, part), getattr(theirs, part)
+    public = {
+        n for n in dir(theirs)
+        if not n.startswith(("_", "gen_", "backward_")) and callable(getattr(theirs, n))
+        and not isinstance(getattr(theirs, n), type) and n not in ("check_call", "current_context", "uniform")
+    }  # fmt: skip
+    absent = {n for n in public if not hasattr(ours, n)}
+    assert absent == set(ABSENT.get("" if space == "op" else space, "").split())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8"])

@@ -12,6 +12,7 @@ from . import (
     layers,
     losses,
     normalisation,
+    numpy_customs,
     numpy_randoms,
     numpys,
     quantised,

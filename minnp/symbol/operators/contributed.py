@@ -162,6 +162,47 @@ operator("_contrib_round_ste", round_ste, ("data",), same=True)
 operator("_contrib_sign_ste", sign_ste, ("data",), same=True)
 
 
+# ------------------------------------------------------------------ Hawkes processes
+def hawkes(
+    lda: Any, alpha: Any, beta: Any, state: Any, lags: Any, marks: Any, valid_length: Any, max_time: Any
+) -> tuple:
+    """(Logarithms of the likelihoods of marked Hawkes processes [N], what they remember at max_time [N, K]).
+
+    The intensity of mark k at t is lda_k + alpha_k sum_i beta_k exp(-beta_k (t - t_i)), over the earlier points of
+    that mark (Bacry, Mastromatteo and Muzy 2015).
+
+    lda            [N, K] intensities without points
+    alpha, beta    [K] how many points a point brings, and how fast that ends
+    state          [N, K] sums of exp(-beta_k (0 - t_i)) of what was before
+    lags, marks    [N, T] times since the point before, and marks, of which valid_length [N] count
+    max_time       [N] how long was observed
+    """
+    count = lda.shape[1]
+    lags, valid_length, max_time = map(stop_gradient, (lags, valid_length, max_time))
+    last = np.zeros_like(state)
+    total = np.zeros_like(lda)
+    time = np.zeros_like(max_time)
+    for i in range(lags.shape[1]):
+        there = np.logical_and(marks[:, i, None] == onp.arange(count), (i < valid_length)[:, None])
+        time = time + lags[:, i]
+        since = np.where(there, time[:, None] - last, 0.0)
+        left = state * np.exp(-beta * since)
+        rate = np.where(there, lda + alpha * beta * left, 1.0)
+        total = total + np.log(rate) - lda * since - alpha * (state - left)
+        state = left + there
+        last = last + since
+    rest = max_time[:, None] - last
+    left = state * np.exp(-beta * rest)
+    total = total - lda * rest - alpha * (state - left)
+    return np.sum(total, axis=1), left
+
+
+_HAWKES = ("lda", "alpha", "beta", "state", "lags", "marks", "valid_length", "max_time")
+operator("_contrib_hawkesll", hawkes, _HAWKES, outputs=("output", "out_state"),
+         result=lambda p, lda, *rest: [lda[:1], lda],
+         dtypes=lambda p, ins: ([*ins[:5], ins[5] or onp.dtype("int32"), *ins[6:]], [ins[0]] * 2))  # fmt: skip
+
+
 # ------------------------------------------------------------------ layers under other names
 def batch_norm_relu(*inputs: Any, **options: Any) -> tuple:
     """max(y, 0) of BatchNorm's y, and what it gives besides."""

@@ -286,7 +286,7 @@ operator("_np_squeeze", lambda a, axis=None: np.squeeze(a, axis), ("a",), "axis:
 operator("_np_moveaxis", np.moveaxis, ("a",), "source:shape destination:shape")
 operator("_np_roll", lambda data, shift, axis=None: np.roll(data, shift if axis or len(shift) > 1 else shift[0], axis),
          ("data",), "shift:shape=None axis:shape=None", same=True)  # fmt: skip
-operator("_npi_flip", np.flip, ("data",), "axis:shape", same=True)
+operator("_npi_flip", np.flip, ("data",), "axis:shape=None", same=True)
 operator("_npi_rot90", lambda data, k=1, axes=None: np.rot90(data, k, axes or (0, 1)), ("data",),
          "k:int=1 axes:shape=None")  # fmt: skip
 operator("_npi_tril", np.tril, ("data",), "k:int=0", same=True)

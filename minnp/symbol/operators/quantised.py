@@ -2,12 +2,12 @@
 
 An array comes with two of one element, the least and the greatest number of its range. The greater of their magnitudes
 is R: int8 stands for q R / 127, uint8 for q R / 255, and the int32 of a product or a sum for q R / (2^31 - 1). There is
-no gradient. MXNet's quantize_v2, dequantize and quantized_elemwise_add divide by 127.5 and 255.5, as is done here.
+no gradient. MXNet's quantize_v2, dequantize, quantized_elemwise_add and _mul divide by 127.5 and 255.5, as here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -247,6 +247,34 @@ def add(lhs: Any, rhs: Any, *ranges: Any, min_calib_range: Any = None, max_calib
 
 operator("_contrib_quantized_elemwise_add", add, ("lhs", "rhs", "lhs_min", "lhs_max", "rhs_min", "rhs_max"), CALIBRATED,
          outputs=RESULTS, fill=_range(2), result=_like, dtypes=_int32, loss=True)  # fmt: skip
+
+
+def multiply(lhs: Any, rhs: Any, *ranges: Any, min_calib_range: Any = None, max_calib_range: Any = None,
+             enable_float_output: bool = False) -> Any:  # fmt: skip
+    """The product: as float32, as int8 in the calibrated range, or as int32."""
+    products = lhs.astype("int32") * rhs
+    if min_calib_range is None and not enable_float_output:
+        size = level(lhs, *ranges[:2]) * level(rhs, *ranges[2:]) * STEPS[INT32]
+        return products, one(-size), one(size)
+    y = products * (level(lhs, *ranges[:2], WIDER) * level(rhs, *ranges[2:], WIDER))
+    if enable_float_output:
+        return y.astype(FLOAT)
+    size = magnitude(min_calib_range, max_calib_range)
+    return rounded(y * (WIDER[INT8] / size), INT8), one(min_calib_range), one(max_calib_range)
+
+
+def _product_types(p: dict, ins: list) -> tuple[list, list]:
+    kept = FLOAT if p["enable_float_output"] else INT32 if p["min_calib_range"] is None else INT8
+    return ins, [kept, FLOAT, FLOAT][: len(_product_names(p))]
+
+
+def _product_names(p: dict) -> Sequence[str]:
+    return RESULTS[:1] if p["enable_float_output"] else RESULTS
+
+
+operator("_contrib_quantized_elemwise_mul", multiply, ("lhs", "rhs", "lhs_min", "lhs_max", "rhs_min", "rhs_max"),
+         f"{CALIBRATED} enable_float_output:bool=0", outputs=_product_names, fill=_range(2),
+         result=lambda p, *s: _like(p, *s)[: len(_product_names(p))], dtypes=_product_types, loss=True)  # fmt: skip
 
 
 def norm(data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, min_data: Any, max_data: Any,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import ceil, prod
 from typing import Any
@@ -20,6 +20,18 @@ ROOM = 1 << 24  # elements of the images that regions are cut from at a time
 
 
 # ------------------------------------------------------------------ pooling of regions
+def _by_regions(pool: Callable[[slice], Any], count: int, each: int) -> Any:
+    """pool(regions) of all of them, of as many at a time as have room for `each` elements."""
+    step = max(ROOM // each, 1)
+    found = [pool(slice(start, start + step)) for start in range(0, max(count, 1), step)]
+    return np.concatenate(found, axis=0) if len(found) > 1 else found[0]
+
+
+def _rounded(x: onp.ndarray) -> onp.ndarray:
+    """Whole numbers, halves away from 0."""
+    return onp.sign(x) * onp.floor(onp.abs(x) + x.dtype.type(0.5))
+
+
 def _highest(data: onp.ndarray, rois: onp.ndarray, pooled_size: Shape, spatial_scale: float) -> onp.ndarray:
     """The flat place in data of the largest element of each part of each region [R, C, *pooled_size]; -1 for none."""
     n, channels, height, width = data.shape
@@ -27,7 +39,7 @@ def _highest(data: onp.ndarray, rois: onp.ndarray, pooled_size: Shape, spatial_s
     real = data.dtype.type  # what MXNet computes in: where parts end is rounded
     out = onp.full((len(rois), channels, tall, wide), -1)
     scaled = rois[:, 1:] * real(spatial_scale)
-    edges = (onp.sign(scaled) * onp.floor(onp.abs(scaled) + 0.5)).astype(int)  # halves are rounded away from 0
+    edges = _rounded(scaled).astype(int)
     for r, (image, (left, top, right, bottom)) in enumerate(zip(rois[:, 0].astype(int), edges, strict=True)):
         if not 0 <= image < n:
             continue
@@ -121,13 +133,13 @@ def roi_align(data: Any, rois: Any, pooled_size: Shape, spatial_scale: float, sa
     """
     _, channels, *size = data.shape
     number, rows, columns = _align_weights_of(rois, tuple(size), pooled_size, spatial_scale, sample_ratio, aligned)
-    count, step = rois.shape[0], max(ROOM // (channels * prod(size)), 1)
-    found = []
-    for start in range(0, count, step):  # of each region its image, so not of all of them at once
-        some = slice(start, start + step)
+    count = rois.shape[0]
+
+    def pooled(some: slice) -> Any:  # of each region its image, so not of all of them at once
         narrow = np.matmul(data[number[some]], np.swapaxes(columns[some], 1, 2)[:, None])
-        found.append(np.matmul(rows[some][:, None], narrow))
-    y = np.concatenate(found, axis=0) if len(found) > 1 else found[0]
+        return np.matmul(rows[some][:, None], narrow)
+
+    y = _by_regions(pooled, count, channels * prod(size))
     if not position_sensitive:
         return y
     parts = prod(pooled_size)
@@ -138,6 +150,183 @@ def roi_align(data: Any, rois: Any, pooled_size: Shape, spatial_scale: float, sa
 operator("_contrib_ROIAlign", roi_align, ("data", "rois"),
          "pooled_size:shape spatial_scale:float sample_ratio:int=-1 position_sensitive:bool=0 aligned:bool=0",
          result=lambda p, *s: [_pooled(p, *s)])  # fmt: skip
+
+
+# ------------------------------------------------------------------ parts of regions with channels of their own
+def _edges(rois: onp.ndarray, spatial_scale: float) -> tuple[onp.ndarray, onp.ndarray]:
+    """(top and left of regions in pixels, height and width, of 0.1 at least), both [R, 2]."""
+    real = rois.dtype.type  # what MXNet computes in: where parts end is rounded
+    low, high = _rounded(rois[:, 2:0:-1]), _rounded(rois[:, 4:2:-1]) + 1
+    low, high = low * real(spatial_scale), high * real(spatial_scale)
+    return low, onp.maximum(high - low, real(0.1))
+
+
+def _part_weights(rois: onp.ndarray, size: Shape, pooled_size: int, spatial_scale: float) -> tuple:
+    """(numbers of the images, weights of rows [R, P, H], of columns [R, P, W]): averages of each part's pixels."""
+    low, extent = _edges(rois, spatial_scale)
+    parts = onp.arange(pooled_size, dtype=rois.dtype)
+    found = []
+    for axis, count in enumerate(size):
+        start, step = low[:, axis, None], (extent[:, axis] / rois.dtype.type(pooled_size))[:, None]
+        first = onp.floor(parts * step + start).clip(0, count)[..., None]
+        last = onp.ceil((parts + 1) * step + start).clip(0, count)[..., None]
+        at = onp.arange(count)
+        inside = ((at >= first) & (at < last)).astype(rois.dtype)
+        found.append(inside / onp.maximum(last - first, 1).astype(rois.dtype))
+    return rois[:, 0].astype(onp.int64), *found
+
+
+_part_weights_of = constant(_part_weights)
+
+
+def _groups(pooled_size: int, group_size: int) -> onp.ndarray:
+    """The row, or column, of groups of channels that each row of parts has."""
+    return (onp.arange(pooled_size) * group_size // pooled_size).clip(0, group_size - 1)
+
+
+def psroi_pooling(data: Any, rois: Any, spatial_scale: float, output_dim: int, pooled_size: int,
+                  group_size: int = 0) -> Any:  # fmt: skip
+    """Averages of the parts of regions [R, output_dim, P, P], each of channels of its own (Dai et al. 2016).
+
+    data         [N, output_dim G G, H, W]; G is group_size, 0: P, which is pooled_size
+    rois         as of ROIPooling
+    """
+    n, _, *size = data.shape
+    number, rows, columns = _part_weights_of(rois, tuple(size), pooled_size, spatial_scale)
+    group = group_size or pooled_size
+    at = _groups(pooled_size, group)
+    images = np.reshape(data, (n, output_dim, group, group, *size))[:, :, at[:, None], at]
+
+    def pooled(some: slice) -> Any:
+        narrow = np.einsum("rdpqhw,rqw->rdpqh", images[number[some]], columns[some])
+        return np.einsum("rdpqh,rph->rdpq", narrow, rows[some])
+
+    return _by_regions(pooled, rois.shape[0], output_dim * pooled_size**2 * prod(size))
+
+
+def _between(images: Any, start: Any, size: Shape, y: Any, x: Any) -> Any:
+    """Elements of flat images that start at `start`, linearly interpolated at y and x from 0 to size - 1."""
+    top, left = stop_gradient(np.floor(y)), stop_gradient(np.floor(x))
+    down, right = y - top, x - left
+    total = 0.0
+    for a, b in product((0, 1), (0, 1)):
+        row, column = np.minimum(top + a, size[0] - 1), np.minimum(left + b, size[1] - 1)
+        share = (down if a else 1 - down) * (right if b else 1 - right)
+        total = total + np.take(images, start + (row * size[1] + column).astype(onp.int64)) * share
+    return total
+
+
+def _part_samples(rois: onp.ndarray, pooled_size: int, spatial_scale: float, count: int) -> tuple:
+    """(numbers of the images, rows and columns of each part's samples [R, P, S], heights and widths of regions)."""
+    low, extent = _edges(rois, spatial_scale)
+    low = low - rois.dtype.type(0.5)
+    parts, samples = (onp.arange(c, dtype=rois.dtype) for c in (pooled_size, count))
+    step = (extent / rois.dtype.type(pooled_size))[..., None, None]
+    at = parts[:, None] * step + low[..., None, None] + samples * (step / rois.dtype.type(count))
+    return rois[:, 0].astype(onp.int64), at[:, 0], at[:, 1], extent[:, 0], extent[:, 1]
+
+
+_part_samples_of = constant(_part_samples)
+
+
+def deformable_psroi_pooling(
+    data: Any, rois: Any, trans: Any = None, *, spatial_scale: float, output_dim: int, group_size: int,
+    pooled_size: int, part_size: int = 0, sample_per_part: int = 1, trans_std: float = 0.0, no_trans: bool = False,
+) -> Any:  # fmt: skip
+    """Averages of samples of the parts of regions, each moved by itself [R, output_dim, P, P] (Dai et al. 2017).
+
+    data    as of PSROIPooling
+    trans   [R, 2 classes, part_size, part_size]: how far (x, y) the parts of each class's share of output_dim are
+            moved, times trans_std and the region's size
+    """
+    channels, size = data.shape[1], data.shape[2:]
+    number, y, x, tall, wide = _part_samples_of(rois, pooled_size, spatial_scale, sample_per_part)
+    count, at = rois.shape[0], _groups(pooled_size, group_size)
+    classes = 1 if no_trans else trans.shape[1] // 2
+    y, x = y[:, None, None, :, None, :, None], x[:, None, None, None, :, None, :]  # [R, class, share, P, P, S, S]
+    if not no_trans:
+        part = _groups(pooled_size, part_size or pooled_size)
+        moved = np.reshape(trans, (count, classes, 2, *trans.shape[2:]))[..., part[:, None], part] * trans_std
+        x, y = (p + (moved[:, :, i] * extent[:, None, None, None])[:, :, None, :, :, None, None]
+                for i, p, extent in ((0, x, wide), (1, y, tall)))  # fmt: skip
+    seen = stop_gradient((y >= -0.5) & (y <= size[0] - 0.5) & (x >= -0.5) & (x <= size[1] - 0.5)).astype(data.dtype)
+    y, x = np.clip(y, 0.0, size[0] - 1.0), np.clip(x, 0.0, size[1] - 1.0)
+    channel = (onp.arange(output_dim)[:, None, None] * group_size + at[:, None]) * group_size + at
+    channel = channel.reshape(classes, -1, pooled_size, pooled_size, 1, 1)
+    images = np.reshape(data, (-1,))
+
+    def pooled(some: slice) -> Any:
+        start = (np.reshape(number[some], (-1, *[1] * 6)) * channels + channel) * prod(size)
+        found = _between(images, start, size, y[some], x[some]) * seen[some]
+        y_ = np.sum(found, axis=(5, 6)) / np.maximum(np.sum(seen[some], axis=(5, 6)), 1.0)
+        return np.reshape(y_, (-1, output_dim, pooled_size, pooled_size)).astype(data.dtype)
+
+    return _by_regions(pooled, count, output_dim * (pooled_size * sample_per_part) ** 2)
+
+
+def _square_parts(p: dict, data: Shape, rois: Shape, *trans: Shape) -> list[Shape]:
+    return [(rois[0], p["output_dim"], p["pooled_size"], p["pooled_size"])]
+
+
+operator("_contrib_PSROIPooling", psroi_pooling, ("data", "rois"),
+         "spatial_scale:float output_dim:int pooled_size:int group_size:int=0", result=_square_parts)  # fmt: skip
+operator("_contrib_DeformablePSROIPooling", deformable_psroi_pooling,
+         lambda p: ["data", "rois", *([] if p["no_trans"] else ["trans"])],
+         "spatial_scale:float output_dim:int group_size:int pooled_size:int part_size:int=0 sample_per_part:int=1 "
+         "trans_std:float=0 no_trans:bool=0", result=_square_parts)  # fmt: skip
+
+
+# ------------------------------------------------------------------ turned regions
+def _turned_samples(rois: onp.ndarray, size: Shape, pooled_size: Shape, spatial_scale: float, ratio: int) -> tuple:
+    """(numbers of the images, rows, columns and weights of the samples of each part [R, P, Q, S])."""
+    real = rois.dtype.type
+    scaled = rois[:, 1:5] * real(spatial_scale)
+    extent = onp.maximum(scaled[:, :1:-1], real(1))  # height and width
+    angle = rois[:, 5] * real(onp.pi / 180)
+    counts = [[ratio if ratio > 0 else ceil(e / p) for e, p in zip(sides, pooled_size)] for sides in extent]
+    most = max((a * b for a, b in counts), default=1)
+    found = onp.zeros((3, len(rois), *pooled_size, most), rois.dtype)
+    for r, (n, sides, turn) in enumerate(zip(counts, extent, angle, strict=True)):
+        down, across = (
+            (onp.arange(p, dtype=rois.dtype)[:, None] + (onp.arange(c, dtype=rois.dtype) + real(0.5)) / real(c))
+            * (s / real(p))
+            - s / real(2)
+            for p, c, s in zip(pooled_size, n, sides, strict=True)
+        )
+        down, across = down[:, None, :, None], across[None, :, None, :]
+        y = down * onp.cos(turn) - across * onp.sin(turn) + scaled[r, 1]
+        x = across * onp.cos(turn) + down * onp.sin(turn) + scaled[r, 0]
+        seen = (y >= -1) & (y <= size[0]) & (x >= -1) & (x <= size[1])
+        all_of = (y.clip(0, size[0] - 1), x.clip(0, size[1] - 1), seen / real(n[0] * n[1]))
+        found[:, r, :, :, : n[0] * n[1]] = onp.stack(all_of).reshape(3, *pooled_size, -1)
+    return rois[:, 0].astype(onp.int64), *found
+
+
+_turned_samples_of = constant(_turned_samples)
+
+
+def rroi_align(data: Any, rois: Any, pooled_size: Shape, spatial_scale: float, sampling_ratio: int = -1) -> Any:
+    """Averages of samples of the parts of turned regions [R, C, *pooled_size] (Ma et al. 2018).
+
+    rois             [R, 6]: number of the image, the middle's x and y, width, height, times spatial_scale in data's
+                     pixels, and the angle in degrees
+    sampling_ratio   samples of each part along each axis; -1: one for each pixel
+    """
+    _, channels, *size = data.shape
+    number, y, x, weight = _turned_samples_of(rois, tuple(size), pooled_size, spatial_scale, sampling_ratio)
+    images = np.reshape(data, (-1,))
+
+    def pooled(some: slice) -> Any:
+        start = (np.reshape(number[some], (-1, 1)) * channels + onp.arange(channels)) * prod(size)
+        found = _between(images, start[..., None, None, None], size, y[some][:, None], x[some][:, None])
+        return np.sum(found * weight[some][:, None], axis=4).astype(data.dtype)
+
+    return _by_regions(pooled, rois.shape[0], channels * prod(y.shape[1:]))
+
+
+operator("_contrib_RROIAlign", rroi_align, ("data", "rois"),
+         "pooled_size:shape spatial_scale:float sampling_ratio:int=-1",
+         result=lambda p, data, rois: [(rois[0], data[1], *p["pooled_size"])])  # fmt: skip
 
 
 # ------------------------------------------------------------------ other sizes
