@@ -11,6 +11,7 @@ import enum
 import functools
 import itertools
 import math
+import operator
 import pickle
 import random
 import struct
@@ -698,6 +699,64 @@ def test_what_a_function_changes_outside_it_changes_at_every_call(change: Callab
         onp.testing.assert_array_equal(f(X + k), (X + k) * 2)
         assert kinds(compiled) == kinds(eager)
         eager.ready = compiled.ready = k % 2 == 1
+
+
+def records() -> Any:
+    return np.zeros(3, [("n", "i8"), ("t", "f8"), ("p", "f8", (2,)), ("in", [("a", "f8"), ("b", "f8")])])
+
+
+def each_element(a: Any, x: Any) -> None:
+    for i in range(len(a)):
+        a["t"][i] += x[0] * i
+
+
+def a_name(a: Any, x: Any) -> None:
+    v = a["n"]
+    v += 1
+
+
+def rows_named(a: Any, x: Any) -> None:
+    for v in np.split(a, [1]):
+        v += x
+
+
+@pytest.mark.parametrize(
+    ("make", "change"),
+    [
+        (records, each_element),
+        (records, a_name),
+        (records, lambda a, x: operator.setitem(a["n"], 0, a["n"][0] + 1)),
+        (records, lambda a, x: operator.iadd(a["t"][1:], x)),
+        (records, lambda a, x: operator.iadd(a[1:]["t"], x)),
+        (records, lambda a, x: operator.iadd(a["p"][0], x)),
+        (records, lambda a, x: operator.iadd(a[["n", "t"]]["t"], x[0])),
+        (records, lambda a, x: operator.setitem(a["in"]["a"], 1, a["in"]["a"][1] + x[0])),
+        (records, lambda a, x: operator.setitem(a[0], "t", a[0]["t"] + x[0])),
+        (records, lambda a, x: operator.setitem(a, 0, (1, x[0] + a["t"][0], x, (x[0], x[1])))),
+        (records, lambda a, x: np.add.at(a["t"], [0, 0], x)),
+        (records, lambda a, x: np.add(a["t"], x[0], out=a["t"])),
+        (records, lambda a, x: a["t"].fill(a["t"][0] + x[0])),
+        (lambda: np.zeros((3, 2)), rows_named),
+        (lambda: np.zeros((3, 2)), lambda a, x: operator.iadd(a[1:][0], x)),
+        (lambda: np.zeros((3, 2)), lambda a, x: operator.iadd(a.T[0][1:], x)),
+        (lambda: np.zeros((3, 2)), lambda a, x: operator.iadd(a.reshape(2, 3)[:, 0], x)),
+        (lambda: np.zeros((3, 2)), lambda a, x: operator.iadd(np.atleast_3d(a)[0, :, 0], x)),
+        (lambda: np.zeros((3, 2)), lambda a, x: operator.iadd(a.view("i8")[:1], 1)),
+        (lambda: onp.zeros((3, 2)), lambda a, x: operator.iadd(np.reshape(a, (2, 3))[:, 0], x)),
+    ],
+)
+def test_what_is_written_to_views_of_arrays_outside_is_written_at_every_call(make: Callable, change: Callable) -> None:
+    eager, compiled = make(), make()
+
+    @jit
+    def f(x: Any) -> Any:
+        change(compiled, x)
+        return compiled.copy()
+
+    for k in range(5):
+        x = np.array([1.0, 2.0]) + k
+        change(eager, x)
+        assert f(x).tobytes() == compiled.tobytes() == eager.tobytes()
 
 
 def test_traced_numbers_are_no_arrays() -> None:

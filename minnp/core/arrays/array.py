@@ -460,7 +460,8 @@ def _wrap_value(out: Any, sources: Any) -> VirtualArray:
                 if root._host is None and root._value is at:
                     h._root, h._steps, h._seen = root, tuple(reversed(steps)), at
                     return h
-                if s._host is at and at is not None:  # a batched index shows part of NumPy's memory
+                # part of NumPy's memory that a batched index shows, or a capture of an array made outside
+                if (s._value if s._host is None else s._host) is at and at is not None and root._host is not None:
                     h._root, h._steps, h._seen = root, (*steps_of(s), *reversed(steps)), root._host
                     while type(out) is Tracer:
                         if out.trace.batched:

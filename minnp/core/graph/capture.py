@@ -228,7 +228,8 @@ class CaptureTrace(Trace):
             return type(y)(outs)
         self.moved |= row.name == "reshape"
         view = None
-        if row.view and values and self._mine(values[0]) and overlapping(y, values[0]):
+        shows = row.view and values and (self._mine(values[0]) or type(values[0]) is Host)
+        if shows and overlapping(y, values[0]):  # of an array made outside too: a write to the view ends the capture
             view = (values[0], row, kept_params(params))
         return self._result(y, node, dynamic, view)
 
