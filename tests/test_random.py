@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import minnp.numpy as np
-from minnp import grad
+from minnp import grad, jit, jvp
 
 DRAWS = {
     "normal": (1.0, 2.0, (2, 3)),
@@ -169,3 +169,37 @@ def test_what_numpy_made_is_an_instance_of_our_classes() -> None:
 
     assert isinstance(Mine(0), Mine) and isinstance(Mine(0), numpy.random.RandomState)
     assert not isinstance(numpy.random.RandomState(0), Mine) and not isinstance(0, np.random.Generator)
+
+
+FAMILIES = {
+    "normal": lambda r, s: r.normal(0.0, s),
+    "exponential": lambda r, s: r.exponential(s),
+    "uniform": lambda r, s: r.uniform(0.0, s),
+    "gumbel": lambda r, s: r.gumbel(1.0, s[0]),
+}
+
+
+def differentiated(f):
+    return lambda stream, s: grad(lambda s: f(stream, s).sum())(s)
+
+
+def forward(f):
+    return lambda stream, s: jvp(lambda s: f(stream, s), (s,), (s,))[1]
+
+
+@pytest.mark.parametrize("make", [numpy.random.RandomState, numpy.random.default_rng])
+@pytest.mark.parametrize("transform", [jit, differentiated, forward])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_width_that_numpy_refuses_is_refused_and_takes_nothing_from_the_stream(name, transform, make):
+    f, outcomes = FAMILIES[name], []
+    ours = np.random.default_rng if make is numpy.random.default_rng else np.random.RandomState
+    for g, stream in ((f, make(0)), (transform(f), ours(0))):
+        outcomes.append([])
+        for s in ([0.2, 0.3], [0.5, -0.1], [0.1, 1.0], [0.1, numpy.inf], [-0.1, 1.0], [0.4, 0.4], [1.0, numpy.nan]):
+            try:
+                drawn = type(g(stream, np.array(s))).__name__
+            except (ValueError, OverflowError) as error:
+                drawn = str(error)
+            at = stream.get_state(legacy=False) if make is numpy.random.RandomState else stream.bit_generator.state
+            outcomes[-1].append((drawn if " " in drawn else "", repr(at)))
+    assert outcomes[0] == outcomes[1]

@@ -18,10 +18,13 @@ from ..core.api.functions import entry, invoke
 from ..core.api.namespace import lazy as _lazy
 from ..core.api.public import function as _function
 from ..core.arrays import devices
-from ..core.arrays.array import ARRAY_TYPES, ARRAYS, read, wrap
+from ..core.arrays.array import ARRAY_TYPES, ARRAYS, concretize, read, wrap
 from ..core.arrays.writing import write
 from ..core.rows.dispatch import DEFINITIONS, knows
+from ..core.rows.primitive import Meta
 from ..core.rows.state import capture, watched
+from ..core.rows.value import Tracer, concrete
+from ..core.transforms.trace import Constant
 from .arguments import plain
 
 _SETTINGS = ("get_state", "set_state", "seed", "bytes", "spawn")  # no arrays in, none out
@@ -29,6 +32,7 @@ _SETTINGS = ("get_state", "set_state", "seed", "bytes", "spawn")  # no arrays in
 # Families whose draw is loc + scale * (the draw at 0, 1), and those that are scale * (the draw at 1).
 _LOCATED = ("normal", "laplace", "logistic", "gumbel")
 _SCALED = ("exponential", "rayleigh")
+_LEGACY = _onp.random.RandomState
 
 
 # ------------------------------------------------------------------ definitions, where an argument is traced
@@ -36,19 +40,46 @@ def _shape(size: Any, *parameters: Any) -> Any:
     return size if size is not None else _onp.broadcast_shapes(*map(_onp.shape, parameters))
 
 
-def _definitions(draw: Callable) -> dict[str, Callable]:
-    """The definitions over one source of draws: draw(name, ...) is NumPy's own method or function of that name."""
+def _whole(value: Any) -> Any:
+    """A value that Python may ask about: under vmap, that of all examples."""
+    whole = at = value
+    while type(at) is Tracer:
+        whole, at = (at.value if at.trace.batched else whole), at.value
+    return whole
+
+
+def _refused(base: type, name: str, width: Any, *parameters: Any) -> None:
+    """Raise what NumPy raises where the width of a distribution is negative or infinite: a draw at 0 and 1 does not see
+    that."""
+    width, *parameters = [_whole(read(p)) if type(p) in ARRAY_TYPES else p for p in (width, *parameters)]
+    if isinstance(concrete(width), Meta):  # of which no value is known
+        return
+    width = wrap(width)
+    if (_onp.signbit(width) | ~_onp.isfinite(width)).any():
+        stream = base(0) if base is _LEGACY else base(_onp.random.PCG64(0))
+        getattr(stream, name)(*[_onp.asarray(concretize(p, Constant)) for p in parameters])
+
+
+def _definitions(draw: Callable, base: type) -> dict[str, Callable]:
+    """The definitions over one source of draws: draw(name, ...) is NumPy's own method or function of that name; `base`
+    is NumPy's class of such streams."""
 
     def located(name: str) -> Callable:
         def definition(loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+            _refused(base, name, scale, loc, scale)
             return loc + scale * draw(name, 0.0, 1.0, _shape(size, loc, scale))
 
         return definition
 
     def scaled(name: str) -> Callable:
-        return lambda scale=1.0, size=None: scale * draw(name, 1.0, _shape(size, scale))
+        def definition(scale: Any = 1.0, size: Any = None) -> Any:
+            _refused(base, name, scale, scale)
+            return scale * draw(name, 1.0, _shape(size, scale))
+
+        return definition
 
     def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        _refused(base, "uniform", high - low, low, high)
         return low + (high - low) * draw("uniform", 0.0, 1.0, _shape(size, low, high))
 
     def choice(a: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -80,14 +111,13 @@ def _drawn(name: str, host: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 for _name, _definition in _definitions(
-    lambda name, *args, **kwargs: _drawn(name, getattr(_onp.random, name), args, kwargs)
+    lambda name, *args, **kwargs: _drawn(name, getattr(_onp.random, name), args, kwargs), _LEGACY
 ).items():
     DEFINITIONS[getattr(_onp.random, _name)] = _definition
 knows(_onp.random.shuffle, writes=(0,))
 
 
 # ------------------------------------------------------------------ the two classes of generators
-_LEGACY = _onp.random.RandomState
 # Methods that NumPy says with another method of `self`, which here is ours and gives our arrays.
 _BY_ANOTHER: dict[str, Callable] = {
     "rand": lambda self, *shape: _LEGACY.random_sample(self, shape or None),
@@ -138,11 +168,10 @@ def _method(base: type, name: str) -> Callable:
     def definition(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not watched() and not any(type(a) in ARRAY_TYPES and a._host is None for a in (*args, *kwargs.values())):
             return host(self, *map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
-        return _definitions(lambda n, *a, **k: _drawn(base.__name__ + "." + n, _host(base, n), (self, *a), k))[name](
-            *args, **kwargs
-        )
+        draw = lambda n, *a, **k: _drawn(base.__name__ + "." + n, _host(base, n), (self, *a), k)
+        return _definitions(draw, base)[name](*args, **kwargs)
 
-    if name in _definitions(lambda *args: None):
+    if name in _definitions(lambda *args: None, base):
         made.definition = definition
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:

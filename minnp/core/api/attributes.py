@@ -170,8 +170,8 @@ def _array_wrap(self: ndarray, array: Any, context: Any = None, return_scalar: b
 
 
 def _reduce_ex(self: ndarray, protocol: Any) -> tuple:
-    if isinstance(value := read(self), onp.generic):
-        return value.__reduce__()
+    if is_scalar(read(self)):
+        return _array(self)[()].__reduce__()
     return _rebuild_here if type(concrete(read(self))) is Buffer else _rebuild, (_array(self),)
 
 

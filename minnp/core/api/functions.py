@@ -7,6 +7,7 @@ that reaches it raises.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
@@ -15,7 +16,7 @@ import operator
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
 
@@ -129,6 +130,10 @@ def _invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
             return made
     if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
         return wrap(e.host(*args, **kwargs))  # the arrays in the list are objects as they are
+    if state.busy and not KNOWN.issuperset(map(type, args)) and any(map(_asked_first, (*args, *kwargs.values()))):
+        result = offered(*_called(e, args), kwargs)
+        if result is not NotImplemented:
+            return result
     if any(map(_is_virtual, args)) and "out" not in kwargs:
         result = defined(e, args, kwargs)
         if result is not NotImplemented:
@@ -227,12 +232,7 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
         numbers = [v.value if type(v) in STAND_INS and not v.trace.alive else v for v in values]
         if any(map(operator.is_not, numbers, values)):  # they stand for nothing once the capture is over
             return _run(e, args, kwargs, sources, numbers, options)
-        host, given = e.host, args
-        if not isinstance(host, onp.ufunc) and isinstance(
-            named := getattr(onp, e.name, None), onp.ufunc
-        ):  # an operator
-            host, given = named, args[::-1] if hasattr(host, "reflects") else args
-        result = offered(PUBLIC.get(host), host, given, kwargs) if refused(error) else NotImplemented
+        result = offered(*_called(e, args), kwargs) if refused(error) else NotImplemented
         if result is NotImplemented:
             raise
     if len(sources) < len(values):
@@ -241,6 +241,25 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
         if type(w) is Host and w.dtype is _array.OBJECT:
             _array.hold_arrays(w, sources)
     return wrap(result, sources)
+
+
+def _called(e: Entry, args: tuple) -> tuple:
+    """NumPy's function and its arguments, where an operator calls it, too."""
+    named = getattr(onp, e.name, None)
+    if isinstance(e.host, onp.ufunc) or not isinstance(named, onp.ufunc):
+        return e.host, args
+    return named, args[::-1] if hasattr(e.host, "reflects") else args
+
+
+def _asked_first(x: Any) -> bool:
+    """Whether a class of the program's says what functions mean for an argument, or for an element of it."""
+    t = type(x)
+    if t in CONTAINERS:
+        return any(map(_asked_first, inside(x)))
+    if t in STATIC or t in STAND_INS or isinstance(x, (Value, Array, Host, onp.generic)):
+        return False
+    hooks = (getattr(t, "__array_ufunc__", None), getattr(t, "__array_function__", None))
+    return any(isinstance(hook, FunctionType) for hook in hooks)
 
 
 def note_exposed(args: tuple, result: Any) -> None:
@@ -333,13 +352,30 @@ def numpys(e: Entry, args: tuple, kwargs: dict, error: Exception) -> Exception:
     if isinstance(error, (errors.MinnpError, onp.linalg.LinAlgError)) or e.writes:
         return error
     args, kwargs = unwrap(args, []), unwrap(kwargs, [])
-    with warnings.catch_warnings(), onp.errstate(all="ignore"):
+    with warnings.catch_warnings(), onp.errstate(all="ignore"), _undrawn(e, args):
         warnings.simplefilter("ignore")
         try:
             e.host(*_zeros(args), **{k: _zeros(v) for k, v in kwargs.items()})
         except REFUSALS as theirs:
             return error if isinstance(theirs, onp.linalg.LinAlgError) else theirs
     return error
+
+
+@contextlib.contextmanager
+def _undrawn(e: Entry, args: tuple) -> Iterator[None]:
+    """The random stream of a call is afterwards where it was."""
+    if not e.name.startswith("random."):
+        yield
+    elif args and isinstance(args[0], onp.random.Generator):
+        bits = args[0].bit_generator
+        was = bits.state
+        yield
+        bits.state = was
+    else:
+        stream = args[0] if args and isinstance(args[0], onp.random.RandomState) else onp.random
+        was = stream.get_state(legacy=False)
+        yield
+        stream.set_state(was)
 
 
 def _zeros(x: Any) -> Any:
@@ -578,15 +614,18 @@ def liked(function: Any, args: tuple, kwargs: dict) -> Any:
     return out
 
 
-def offered(function: Any, host: Any, args: tuple, kwargs: dict) -> Any:
+def offered(host: Any, args: tuple, kwargs: dict) -> Any:
     """What a class among the arguments makes of our function, where it does not know NumPy's: a class of a program
     written for us has ours in its table. NotImplemented where none does. Of a ufunc only classes whose module imports
     us are asked twice."""
-    if isinstance(host, onp.ufunc):
+    method = host.__name__ if isinstance(getattr(host, "__self__", None), onp.ufunc) else "__call__"
+    ufunc = host if method == "__call__" else host.__self__
+    function = PUBLIC.get(ufunc)
+    if isinstance(ufunc, onp.ufunc):
         for x in args:
             hook = getattr(type(x), "__array_ufunc__", None)
             if isinstance(hook, FunctionType) and for_us(hook):
-                out = hook(x, function, "__call__", *args, **kwargs)
+                out = hook(x, function, method, *args, **kwargs)
                 if out is not NotImplemented:
                     return out
         return NotImplemented

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -137,6 +138,9 @@ def _multiply(a: Any, b: Any) -> Any:
     return TABLE["multiply"](operand(a), operand(b))
 
 
+SEQUENCES = (list, tuple, str, bytes, bytearray, deque)  # that a number of NumPy's repeats, and an array multiplies
+
+
 def _binary(op: str, name: str, reflected: bool) -> Callable:
     kernel, method = PYTHON[op], f"__{'r' if reflected else ''}{op}__"
     numpys = getattr(Host, method)  # of a text's own `%` NumPy's method knows nothing
@@ -146,8 +150,11 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
         LARGE_FUNCTIONS[host] = lambda a, b: call_large(kernel, (b, a), {})
         host.reflects = kernel
     functions.report.HOST_CALLS[method] = e
+    repeats = op == "mul"
 
     def call(self: ndarray, other: Any) -> Any:
+        if repeats and isinstance(other, SEQUENCES) and is_scalar(read(self)):
+            return NotImplemented  # Python repeats the sequence, so often as __index__ says
         return NotImplemented if not reflected and _gives_way(other) else invoke(e, (self, other), {})
 
     call.__name__ = method

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as onp
 
-from ... import errors
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, Array, array_of, ndarray, read, show_again, unwrap, wrap
+from ..arrays.array import ARRAY_TYPES, Array, array_of, memory, ndarray, read, show_again, unwrap, wrap
 from ..arrays.hooks import theirs
 from ..rows.pytree import inside
-from ..rows.value import Buffer, Host, Tracer, concrete
+from ..rows.value import Buffer, Host, Tracer
 from . import functions, methods
 from .attributes import shown
 from .functions import PUBLIC, foreign_entry, invoke
@@ -27,18 +26,6 @@ from .public import make_ufunc
 
 
 # ------------------------------------------------------------------ memory of ours, asked for by others
-def _memory(self: ndarray, way: str) -> onp.ndarray:
-    """The host array whose memory is handed out: nothing leaves while a gradient or a graph watches it."""
-    value = read(self)
-    if type(value) is Tracer:
-        inner = concrete(value)
-        raise errors.TracedValueError(
-            f"a traced array ({inner.dtype}{list(inner.shape)}) was about to leave minnp by {way}, where the gradient "
-            "would be lost. Use minnp.numpy functions on it, or np.stop_gradient(x) to cut the gradient on purpose"
-        )
-    return value.host() if type(value) is Buffer else value
-
-
 def _interface(name: str) -> property:
     """The memory, for those who ask by this name. Where there is none to give, or type strings do not say all of the
     dtype, the name does not exist: NumPy then asks __array__, which decides (and says) what may leave."""
@@ -58,7 +45,7 @@ def _handed_out(name: str) -> property:
     theirs = getattr(onp.ndarray, name).__get__
 
     def get(self: ndarray) -> Any:
-        a = _memory(self, f"x.{name}")
+        a = memory(self, f"x.{name}")
         return theirs(self if type(self) is ndarray and name == "ctypes" else a)  # which keeps what it is asked of
 
     return property(get, getattr(ndarray, name).fset, doc=getattr(onp.ndarray, name).__doc__)
@@ -118,7 +105,7 @@ def _resize(self: ndarray, *shape: Any, refcheck: Any = None) -> None:
         else:
             self._host.resize(shape, refcheck=False)
         return
-    _memory(self, "resize")
+    memory(self, "resize")
     if self._root is not None or (self._host is not None and self._host.base is None and not self._host.flags.owndata):
         raise ValueError("cannot resize this array: it does not own its data")
     viewed = self._host is not None and sys.getrefcount(self._host) > _NO_VIEW
@@ -127,7 +114,7 @@ def _resize(self: ndarray, *shape: Any, refcheck: Any = None) -> None:
             "cannot resize an array that references or is referenced\nby another array in this way.\n"
             "Use the np.resize function or refcheck=False"
         )
-    a = _memory(self, "resize")
+    a = memory(self, "resize")
     functions.release(a)
     if a.flags.owndata:
         a.resize(shape, refcheck=False)

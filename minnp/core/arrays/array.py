@@ -45,9 +45,13 @@ class _ArrayType(type):
 
 def _memory(h: Array, flags: int) -> onp.ndarray:
     """The NumPy array whose buffer an array exports: one that stays when the array comes to show other memory."""
-    value = read(h)
-    if type(value) is Tracer:
-        raise errors.TracedValueError("the memory of a traced array is nobody else's; use np.stop_gradient(x)")
+    return memory(h, "the buffer protocol")
+
+
+def memory(h: Array, way: str) -> onp.ndarray:
+    """The host array whose memory is handed out."""
+    while type(value := read(h)) is Tracer:
+        value.trace.hands_out(value, way)  # raises, or the trace is over
     return value.host() if type(value) is Buffer else value
 
 

@@ -38,11 +38,15 @@ from .graph import Graph, Node
 from .kept import Kept, forget
 from .node import map_leaves, map_nodes
 from .outputs import Change, Outside, Own, Shown, changes, containers, objects, shown, with_own
-from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live
+from .scalars import DRAWN, NUMBERS, REFUSING, VALUES_DECIDE, Live
 from .signature import Static
 from .streams import drawn_at_device
 
 DECISIONS = 64  # branches on data, after which other data would hardly ever take the same way
+WANTING = (
+    VirtualArray.__name__,
+    "__array__ method not producing an array",
+)  # of errors that name the stand-in, or mean it
 SINGLES = 1_000  # operations of Python's numbers
 MANY, MOST = 2_500, 10_000  # nodes of a graph, after which the rest of the program runs as it is: at the latter always
 
@@ -307,6 +311,11 @@ class CaptureTrace(Trace):
         now = onp.geterr()
         return row if now == self.handling or "raise" not in now.values() else Under(row, now)
 
+    def hands_out(self, value: Tracer, way: str) -> None:
+        if not self.may_leave:
+            super().hands_out(value, way)
+        self.ends(f"{way} hands out an array's memory")
+
     def dropped(self, h: Array) -> None:
         if self.ended and type(h) is VirtualArray:
             self.arrays.append(weakref.ref(h))
@@ -469,6 +478,9 @@ class Captured:
 class Discarded(Exception):
     """The function raised what nobody sees, for it is run again."""
 
+    def __init__(self, why: Any) -> None:
+        self.why = why
+
 
 def capture_call(
     f: Callable,
@@ -481,7 +493,7 @@ def capture_call(
     may_leave: bool = False,
     loops: bool = False,
     callers: tuple[list, Any] | None = None,
-    discards: Callable[[BaseException], bool] | None = None,
+    discards: Callable[[BaseException], Any] | None = None,
     outside: Sequence[Binding] = (),
 ) -> tuple[Captured, list, list]:
     """Run f with its array leaves replaced by tracers; returns (Captured, the parts of f's result, what it wrote).
@@ -493,7 +505,7 @@ def capture_call(
     fast, loops  as CaptureTrace has them
     may_leave   a function that a graph cannot hold is no error: `left` of what is returned says why
     callers     (leaves, arguments) as the caller holds them: what f keeps of them in objects outside
-    discards    tells of an exception whether nobody sees it: then Discarded is raised, and f is run again
+    discards    tells of an exception why nobody sees it, if so: then Discarded is raised, and f is run again
     outside     what f may read besides
     """
     outside = [b for b in outside if not isinstance(b.value, LITERALS)]
@@ -523,15 +535,15 @@ def capture_call(
         )
     except BaseException as error:
         # beyond the capture the function ran on the caller's memory
-        discarded = not trace.left and discards is not None and discards(error)
+        why = discards(error) if not trace.left and discards is not None else None
         kept.count()
-        if discarded:
+        if why:
             forget(error)
         inputs.clear()
         del trace, boxed, given, before
-        kept.exchange(alive, None if discarded else error)
-        if discarded:
-            raise Discarded from None
+        kept.exchange(alive, None if why else error)
+        if why:
+            raise Discarded(why) from None
         raise
     kept.count()
     inputs.clear()
@@ -618,6 +630,15 @@ def _captured(
             unfinished += made
         raise error
     return made
+
+
+def arrays_refused(error: BaseException | None) -> str:
+    """What an exception, or one it came from, says where what is written in C wants NumPy's own array or scalar."""
+    while error is not None:
+        if isinstance(error, REFUSING) and any(word in str(error) for word in WANTING):
+            return str(error)
+        error = error.__cause__ or error.__context__
+    return ""
 
 
 def _handed_out(x: Any) -> Any:

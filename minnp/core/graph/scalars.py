@@ -102,11 +102,15 @@ STATIC.add(Live)
 STAND_INS.add(Live)
 
 
+# What an error says that a number's stand-in was refused with: its type's name, or what NumPy makes of any object
+NAMED = (Live.__name__, Live.__module__, "Could not convert object to NumPy")
+
+
 def refused(error: BaseException | None) -> bool:
     """Whether an exception, or one it came from, says that something wants a number itself, and no stand-in: it names
     the stand-in's type, or it is a TypeError of a function that has one."""
     while error is not None:
-        if isinstance(error, REFUSING) and any(word in str(error) for word in (Live.__name__, Live.__module__)):
+        if isinstance(error, REFUSING) and any(word in str(error) for word in NAMED):
             return True
         at = error.__traceback__
         while at is not None and at.tb_next is not None:

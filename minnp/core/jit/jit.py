@@ -27,7 +27,7 @@ from ..arrays.writing import SHARED, write
 from ..compiled import Dispatch, fastpath
 from ..cpu.products import single_thread
 from ..cpu.threads import user_level
-from ..graph.capture import Captured, Discarded, capture_call, copied
+from ..graph.capture import Captured, Discarded, arrays_refused, capture_call, copied
 from ..graph.closures import STREAMS, Before, bindings, goes_on, holds
 from ..graph.effects import Diverged
 from ..graph.graph import Graph
@@ -339,14 +339,18 @@ class Jitted(Dispatch):
                     fast,
                     may_leave=True,
                     callers=(leaves, (args, kwargs)),
-                    discards=lambda error: replaces and refused(error),
+                    discards=lambda error: NUMBERS if replaces and refused(error) else arrays_refused(error),
                     outside=found,
                 )
-        except Discarded:
-            fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
+        except Discarded as discarded:
             before.restore()
             for binding in found:
                 binding.restore()
+            if discarded.why is not NUMBERS:
+                self.ended.add(key)
+                self._reports(f"what is written in C wants NumPy's own arrays: {discarded.why}")
+                return self._uncaptured(key, args, kwargs)
+            fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
             return self._capture(key, exactly(key, fixed, values), marked, leaves, values, args, kwargs)
         except BaseException:
             self._of_no_use(key)

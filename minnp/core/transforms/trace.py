@@ -47,6 +47,14 @@ class Trace:
     def looked(self, name: str) -> None:
         """The function asked for an attribute that says how an array lies in memory, or for its text."""
 
+    def hands_out(self, value: Tracer, way: str) -> None:
+        """Somebody asked for an array's memory: nothing leaves while a gradient or a graph watches it."""
+        inner = concrete(value)
+        raise errors.TracedValueError(
+            f"a traced array ({inner.dtype}{list(inner.shape)}) was about to leave minnp by {way}, where the gradient "
+            "would be lost. Use minnp.numpy functions on it, or np.stop_gradient(x) to cut the gradient on purpose"
+        )
+
     def dropped(self, h: Array) -> None:
         """An array of ours no longer holds one of this trace's tracers, but what that stood for."""
 

@@ -1,0 +1,104 @@
+"""Under jit, what is written in C, and classes with NumPy's hooks, get what they would get without jit."""
+
+from __future__ import annotations
+
+import decimal
+import hashlib
+import pickle
+import statistics
+from typing import Any
+
+import numpy as onp
+import pytest
+
+import minnp.numpy as np
+from minnp import jit
+
+
+class Scaled:
+    """An array that says what ufuncs mean for it, as a program written for minnp does."""
+
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        inputs = [i.v if isinstance(i, Scaled) else i for i in inputs]
+        if ufunc is np.multiply and method == "__call__":
+            return Scaled(inputs[0] * inputs[1] + 1)
+        if ufunc is np.add and method == "reduce":
+            return Scaled(inputs[0].sum() + 0.5)
+        return NotImplemented
+
+
+class Named:
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> str:
+        return f"called {function.__name__}"
+
+
+class Wrapper:
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.v
+
+
+STAND_INS = {
+    "repeated list": lambda x, k: [0, 1] * k[0],
+    "repeats a tuple": lambda x, k: k[1] * (1, 2),
+    "repeated text": lambda x, k: "ab" * k[0] + str(b"c" * k[1]),
+    "ufunc of a class": lambda x, k: np.multiply(Scaled(x), 2.0).v,
+    "reduction of a class": lambda x, k: np.add.reduce(Scaled(x)).v,
+    "functions of a class": lambda x, k: (
+        *(np.where(x > 0, Named(), x), np.sum(Named()), np.mean(Named())),
+        np.concatenate([Named(), x]),
+    ),
+    "array of a class": lambda x, k: np.sum(Wrapper(x)) + np.asarray(Wrapper(x)),
+    "timedelta": lambda x, k: (np.array(["2020-01-01"], "M8[D]") + np.timedelta64(int(k[0]), "D")).astype(int),
+    "mean": lambda x, k: statistics.mean(x),
+    "decimal": lambda x, k: decimal.Decimal(x[0]),
+    "bytes": lambda x, k: bytes(x),
+    "memory": lambda x, k: memoryview(x)[1],
+    "hash": lambda x, k: hashlib.md5(x).hexdigest(),
+    "pickled": lambda x, k: pickle.loads(pickle.dumps((x[0], k[0]))),
+}
+
+
+def shown(x: Any) -> Any:
+    return tuple(map(shown, x)) if isinstance(x, tuple) else (type(x).__name__, repr(x))
+
+
+@pytest.mark.parametrize("name", STAND_INS)
+def test_what_wants_an_array_or_a_number_itself_gets_it(name: str) -> None:
+    f = STAND_INS[name]
+    g = jit(f)
+    for i in range(1, 6):
+        x, k = np.array([1.5, 2.0]) * (i % 3 + 1), np.array([i % 3 + 1, 2])
+        assert shown(g(x, k)) == shown(f(x, k))
+
+
+def test_numbers_of_python_that_numpys_scalars_are_made_of() -> None:
+    g = jit(lambda d, k: d + np.timedelta64(k, "D"))
+    for k in (1, 2, 3, 4, 5):
+        assert g(onp.array(["2020-01-01"], "M8[D]"), k)[0] == onp.datetime64("2020-01-01") + onp.timedelta64(k, "D")
+
+
+def test_a_list_is_repeated_in_place() -> None:
+    def f(k: Any) -> Any:
+        a = b = [0]
+        a *= k[0]
+        return len(b), a is b
+
+    assert [jit(f)(np.array([n])) for n in (3, 2)] == [(3, True), (2, True)]
+
+
+def test_what_a_function_did_before_it_is_run_again_is_undone() -> None:
+    seen = []
+
+    def f(x: Any) -> Any:
+        seen.append(1)
+        x[0] += 1
+        return decimal.Decimal(x[0])
+
+    g, x = jit(f), np.zeros(2)
+    assert [g(x) for _ in range(4)] == [1, 2, 3, 4] and len(seen) == 4 and x[0] == 4
