@@ -28,10 +28,13 @@ def test_a_mesh_of_one_needs_no_torch():
 
     code = (
         "import sys; sys.modules['torch'] = None; import minnp; mesh = minnp.distributed.init();"
-        "import minnp.numpy as np; print(mesh, mesh.all_reduce(np.ones(2)), minnp.grad(mesh.all_reduce)(3.0))"
+        "import minnp.numpy as np; print(mesh, mesh.all_reduce(np.ones(2)), minnp.grad(mesh.all_reduce)(3.0));"
+        "x = np.asarray(2 * np.eye(3), device=mesh.split(0));"
+        "y = np.linalg.solve(x, np.linalg.cholesky(x)) + np.linalg.inv(x);"
+        "print(y.device, round(float(np.linalg.det(x)), 9), round(float(y[0, 0] ** -2), 9))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "Mesh(0=1; rank 0 of 1) [1. 1.] 1.0\n"
+    assert done.stdout == "Mesh(0=1; rank 0 of 1) [1. 1.] 1.0\nmesh.split(0) 8.0 0.686291501\n"
 
 
 @pytest.mark.parametrize(

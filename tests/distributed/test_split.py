@@ -5,7 +5,11 @@ import pytest
 pytestmark = pytest.mark.either("what ranks do with parts is Python")
 CASES = [
     "functions",
+    "every_row",
     "rules",
+    "matrices_on_a_grid",
+    "two_meshes",
+    "written_where_they_lie",
     "writes",
     "layouts_in_memory",
     "chained",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as onp
@@ -57,10 +57,10 @@ class Layout(Context):
         return f"mesh.split({', '.join(map(str, axes))})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Layout) and (self.mesh.ranks, self.on) == (other.mesh.ranks, other.on)
+        return isinstance(other, Layout) and self.on == other.on and alike(self.mesh, other.mesh)
 
     def __hash__(self) -> int:
-        return hash((self.mesh.ranks, self.on))
+        return hash((self.mesh.ranks, self.mesh.shape, self.on))
 
     def admitted(self, x: Any) -> Any:
         if 0 < x.ndim < len(self.on):
@@ -112,9 +112,11 @@ class Place(Backend):
             try:
                 if run is None:
                     raise BackendUnsupportedError("it has no rule for split arrays")
-                out = run(self, *[self._data(d) for d in data], **params, **more)
+                if not all(p.mesh is self.mesh for p in parts_among((data, params))):
+                    data, params = self._on_one_mesh(data, params)
+                out = run(self, *data, **params, **more)
             except BackendUnsupportedError as refusal:
-                if TABLE.get(row.name) is row and everywhere((data, params)):
+                if TABLE.get(row.name) is row and not any(p.split for p in parts_among((data, params))):
                     return self._alike(row, data, params)
                 if policy.current().name == "only_split":
                     raise FallbackError(
@@ -140,11 +142,32 @@ class Place(Backend):
 
         return tuple(map(part, out)) if type(out) is tuple else part(out)
 
-    def _data(self, x: Any) -> Any:
-        """An operand: a part, or a number. What the ranks hold of another mesh is refused."""
-        if type(x) is Part and x.mesh.ranks != self.mesh.ranks:
-            raise ValueError(f"arrays of two meshes: {x.mesh} and {self.mesh}")
-        return x
+    def _on_one_mesh(self, data: Any, params: Any) -> Any:
+        """Operands and parameters, of which those that every rank has are parts of the others' mesh."""
+        split = [p.mesh for p in parts_among((data, params)) if p.split]
+        mesh = split[0] if split else self.mesh
+
+        def adapt(x: Any) -> Any:
+            if type(x) is Buffer:
+                part = adapt(x.data)
+                return x if part is x.data else Buffer(part, x.backend)
+            if type(x) in (tuple, list):
+                return type(x)(map(adapt, x))
+            if type(x) is dict:
+                return {k: adapt(v) for k, v in x.items()}
+            if type(x) is not Part or alike(x.mesh, mesh):
+                return x
+            if x.mesh.ranks != mesh.ranks:
+                raise ValueError(f"arrays of two meshes: {x.mesh} and {mesh}")
+            if x.split:
+                raise BackendUnsupportedError(
+                    f"what is split over {x.mesh.shape} and {mesh.shape} processes has no rule"
+                )
+            there = Part(mesh, x.shape, x.on, x.local)
+            there.steps = x.steps
+            return there
+
+        return adapt(data), adapt(params)
 
     def is_view(self, row: Any, source: Any, result: Any, params: dict) -> bool | None:
         return orders.is_view(row, source, result, params)
@@ -179,7 +202,10 @@ class Place(Backend):
         """The data of a buffer of this mesh in this place's layout; None for data that is none of the mesh's."""
         if type(data) is not Part or data.mesh.ranks != self.mesh.ranks:
             return None
-        there = moved(data, fitted(self.on, data.ndim))
+        if alike(data.mesh, self.mesh):
+            there = moved(data, fitted(self.on, data.ndim))
+        else:  # numbered along other axes
+            there = of_host(self.mesh, whole_of(data), fitted(self.on, data.ndim))
         there.steps = data.steps
         return there
 
@@ -223,14 +249,19 @@ class Place(Backend):
         return run
 
 
-def everywhere(x: Any) -> bool:
-    """Whether no array among these is split."""
-    if type(x) in (tuple, list):
-        return all(map(everywhere, x))
-    if type(x) is dict:
-        return all(map(everywhere, x.values()))
+def alike(one: Any, other: Any) -> bool:
+    """Whether two meshes number the same processes along the same axes."""
+    return one is other or (one.ranks, one.shape) == (other.ranks, other.shape)
+
+
+def parts_among(x: Any) -> Iterator[Part]:
+    """The parts among operands and parameters."""
+    if type(x) in (tuple, list, dict):
+        for y in x.values() if type(x) is dict else x:
+            yield from parts_among(y)
     x = x.data if type(x) is Buffer else x
-    return type(x) is not Part or not x.split
+    if type(x) is Part:
+        yield x
 
 
 def layout(mesh: Any, x: Any) -> list[tuple[slice, ...]]:

@@ -285,10 +285,14 @@ def diff(place: Any, x: Part, n: int = 1, axis: int = -1) -> Part:
 
 @kernel("roll")
 def roll(place: Any, x: Part, shift: Any, axis: Any = None) -> Part:
-    if not isinstance(axis, (int, onp.integer)) or not isinstance(shift, (int, onp.integer)):
-        if axis is None and isinstance(shift, (int, onp.integer)):
-            return reshaped(roll(place, reshaped(x, (x.size,)), shift, 0), x.shape)
-        refuse("roll along several axes")
+    if onp.ndim(shift) > 1 or onp.ndim(axis) > 1 or onp.asarray(shift).dtype.kind not in "iu":
+        refuse("roll by this shift")
+    if axis is None:
+        return reshaped(roll(place, reshaped(x, (x.size,)), int(onp.sum(shift)), 0), x.shape)
+    if onp.ndim(shift) or onp.ndim(axis):
+        for each, along in onp.broadcast(shift, axis):
+            x = roll(place, x, int(each), int(along))
+        return x
     (axis,) = axes_of(axis, x.ndim)
     at = -shift % max(x.shape[axis], 1)
     front, end = (getitem(place, x, index=(*[slice(None)] * axis, s)) for s in (slice(at, None), slice(None, at)))

@@ -222,14 +222,14 @@ def sum_to(place: Any, x: Part, shape: tuple) -> Part:
 
 
 @kernel("cumsum", "cumprod")
-def scan(place: Any, x: Part, axis: Any = None, _row: Any = None, **params: Any) -> Part:
+def scan(place: Any, x: Part, axis: Any = None, dtype: Any = None, _row: Any = None, **params: Any) -> Part:
     if any(v is not None for v in params.values()) or x.dtype.kind not in "biufc":
         refuse(f"{_row} with {', '.join(params) or x.dtype}")
     if axis is None:
         x, axis = reshape(place, x, shape=(-1,)), 0
     (axis,) = axes_of(axis, x.ndim)
     run, join = TABLE[_row].numpy, onp.add if _row == "cumsum" else onp.multiply
-    y = run(x.local, axis=axis)
+    y = run(x.local, axis=axis, dtype=dtype)
     if x.on[axis] is None:
         return x.like(y)
     line = x.mesh.axis(x.on[axis])

@@ -25,6 +25,7 @@ from .spectra import eigh, eigvalsh, known, orthogonal
 
 SLOW = ("linalg.svd", "linalg.svdvals", "linalg.eigh", "linalg.eigvalsh")  # in blocks
 GATHERED = 1 << 25  # elements of a matrix up to which they gather it, if they may
+BY_TORCH = [f"linalg.{name}" for name in ("solve", "inv", "det", "slogdet", "cofactor", "cholesky")]  # but for one rank
 BLOCK = 64  # columns that are factored at a time
 la = onp.linalg
 
@@ -38,20 +39,30 @@ def stacked(place: Any, *xs: Any, _row: Any = None, **params: Any) -> Any:
     parts = [x if type(x) is Part else Part(mesh, onp.shape(x), (None,) * onp.ndim(x), x) for x in xs]
     parts = [in_stack(x) if x.ndim > 2 else x for x in parts]
     first = max(parts, key=lambda x: x.ndim)
-    if any(m is not None for x in parts for m in x.on[-2:]):
+    alone = all(mesh.axis(m).size == 1 for x in parts for m in x.on if m is not None)
+    if any(m is not None for x in parts for m in x.on[-2:]) and not (alone and _row in BY_TORCH):
         run = BY_BLOCKS.get(_row)
         if run is None or any(x.ndim > 2 for x in parts) or any(x.dtype.char not in "?bhilqpBHILQPfdFD" for x in parts):
             refuse(f"{_row} of a matrix that is split")
+        on, parts = first.on, [x if len(x.split) < 2 else moved(x, (x.on[0], None)) for x in parts]
+        first = max(parts, key=lambda x: x.ndim)
         small = _row in SLOW and first.size <= GATHERED and not (is_tall(first) or is_tall(transpose(None, first)))
         if small and policy.current().name != "only_split":
             refuse(f"{_row} of a matrix small enough that gathering it is faster")
-        return run(place, *[x if x.dtype.kind in "fc" else x.like(x.local.astype(float)) for x in parts], **params)
+        out = run(place, *[x if x.dtype.kind in "fc" else x.like(x.local.astype(float)) for x in parts], **params)
+        back = lambda y: moved(y, on) if None not in on and y.shape == first.shape else y
+        return tuple(map(back, out)) if type(out) is tuple else back(out)
     on = first.on[:-2]
     shape = first.shape[:-2]
     if any(x.shape[:-2] != shape for x in parts if x.ndim > 2 or shape):
         refuse(f"{_row} of stacks of other shapes")
     out = TABLE[_row].numpy(*[moved(x, (*on, *[None] * (x.ndim - len(on)))).local for x in parts], **params)
-    wrap = lambda y: Part(mesh, (*shape, *onp.shape(y)[len(on) :]), (*on, *[None] * (onp.ndim(y) - len(on))), y)
+
+    def wrap(y: Any) -> Part:
+        whole = (*shape, *onp.shape(y)[len(on) :])
+        axes = first.on[-2:] if whole == first.shape else [None] * (onp.ndim(y) - len(on))  # of one rank each
+        return Part(mesh, whole, (*on, *axes), y)
+
     return tuple(map(wrap, out)) if type(out) is tuple else wrap(out)
 
 
@@ -62,6 +73,8 @@ def in_stack(x: Part) -> Part:
         free = next((k for k in range(x.ndim - 2) if on[k] is None and x.shape[k] > 1), None)
         if on[i] is not None and free is not None:
             on[free], on[i] = on[i], None
+    if any(m is not None for m in on[:-2]):  # the ranks along another axis of the mesh have the same matrices
+        on[-2:] = None, None
     return moved(x, on)
 
 
@@ -204,8 +217,8 @@ class Blocks:
     """
 
     def __init__(self, x: Part, square: bool = True) -> None:
-        if x.ndim != 2 or (square and x.shape[0] != x.shape[1]) or None not in x.on:
-            refuse("linear algebra of a matrix that is not square, or split along both axes,")
+        if x.ndim != 2 or (square and x.shape[0] != x.shape[1]):
+            refuse("linear algebra of a matrix that is not square")
         self.x, self.m, (self.high, self.n) = x, x.on[0] if x.on[0] is not None else x.on[1], x.shape
         self.line = x.mesh.axis(self.m)
         self.width = max(min(BLOCK, -(-self.n // self.line.size)), 1)

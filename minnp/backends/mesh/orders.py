@@ -13,6 +13,7 @@ from typing import Any
 import numpy as onp
 from numpy.lib.stride_tricks import as_strided
 
+from ...core.cpu.contraction import explicit
 from ...core.rows.primitive import Primitive
 from ...errors import BackendUnsupportedError
 from ...numpy.shaping import full_shape
@@ -138,8 +139,8 @@ def is_view(row: Primitive, source: Part, result: Part, params: dict) -> bool | 
         basic = all(isinstance(p, BASIC) and not isinstance(p, bool) for p in parts)
         return bool(result.ndim or dots) if basic else None
     if row.name == "einsum":
-        before, after = params["subscripts"].replace(" ", "").split("->")
-        return "," not in before and {*before} == {*after}
+        before, after = explicit(params["subscripts"], (source.ndim,))
+        return len(before) == 1 and {*before[0]} == {*after}
     return True if row.name in VIEWING or row.name in ("expand_dims", "squeeze") else None
 
 

@@ -131,3 +131,14 @@ def logsumexp(place: Any, x: Part, axis: Any = None, keepdims: bool = False) -> 
     y = reduce(place, x.like(onp.exp(x.local - top)), axes, keepdims, _row="sum")
     with onp.errstate(divide="ignore"):  # log(0) is the answer where every element is -inf
         return y.like(onp.log(y.local) + top.reshape(y.local.shape))
+
+
+@kernel("npx.softmax", "npx.log_softmax")
+def softmax(place: Any, x: Part, axis: Any = -1, _row: Any = None) -> Part:
+    axes = axes_of(axis, x.ndim)
+    if all(x.on[i] is None for i in axes):
+        return x.like(TABLE[_row].numpy(x.local, axis=axis))
+    if x.dtype.kind != "f":
+        refuse(f"{_row} of {x.dtype}")
+    y = x.local - logsumexp(place, x, axes, True).local
+    return x.like(y if _row == "npx.log_softmax" else onp.exp(y))

@@ -435,7 +435,11 @@ def write_on_device(h: ndarray, index: Any, value: Any) -> None:
             with contextlib.suppress(errors.BackendUnsupportedError):  # raised before anything is written
                 root._value = run_on_device(device, WRITE_VIEW, (root._value, value), {**params, "donate": True})
                 return
-        root._value = bind(WRITE_VIEW, (root._value, value), params)
+        lies = device.context_of(root._value.data) if device.spans else None
+        result = bind(WRITE_VIEW, (root._value, value), params)
+        if lies is not None and type(result) is Buffer:  # a write leaves every process its part
+            result = Buffer(lies.device.adopted(result.data), lies.device)
+        root._value = result
     except (TypeError, ValueError, OverflowError):
         like = onp.zeros(value.shape, value.dtype) if type(value) is Buffer else value
         onp.zeros(h.shape, h.dtype)[hosted(index)] = like  # NumPy looks at index and value in an order of its own
@@ -455,7 +459,9 @@ def _alone(x: Buffer) -> bool:
 
 
 def _alike(a: Buffer, b: Buffer) -> bool:
-    return (a.backend, a.shape, a.dtype) == (b.backend, b.shape, b.dtype)
+    """Whether two buffers have elements of one dtype in one place, and processes one part each of both."""
+    lies = lambda x: x.backend.context_of(x.data) if x.backend.spans else None
+    return (a.backend, a.shape, a.dtype, lies(a)) == (b.backend, b.shape, b.dtype, lies(b))
 
 
 def lies_as(a: Any, b: Any) -> bool:

@@ -8,10 +8,13 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
+import numpy
+
 from ..cpu import statistics
 from .primitive import TABLE
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+NOT_THE_USERS = (PACKAGE, os.path.dirname(os.path.abspath(numpy.__file__)) + os.sep)  # NumPy's code calls rows, too
 _COUNTS: dict[tuple[str, str, str], list] = {}
 HOST_CALLS: dict[str, Any] = {}  # public functions that count their own calls on the fast path: name -> entry
 DEVICES: list = []  # backends whose buffers have been computed with: each counts its calls in its `slots`
@@ -37,9 +40,9 @@ def copied(name: str, backend: str, nbytes: int) -> None:
 
 
 def user_line() -> str:
-    """file:line of the innermost frame outside this package."""
+    """file:line of the innermost frame outside this package and NumPy."""
     frame = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(NOT_THE_USERS):
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
 
