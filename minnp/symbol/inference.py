@@ -37,11 +37,18 @@ def infer_shapes(nodes: Sequence[Any], given: dict[str, Shape]) -> dict[int, lis
     Raises SymbolError, naming the node, where shapes contradict each other.
     """
     known: dict[int, list] = {id(n): [None] * len(n.outputs) for n in nodes}
+    given = declared(nodes) | given
     for n in nodes:
         if n.operator is None:
-            said = n.attributes.get("__shape__")
-            known[id(n)] = [given.get(n.name, (tuple(ast.literal_eval(said)) or None) if said else None)]
+            known[id(n)] = [given.get(n.name)]
     return _fixed(nodes, known, _shapes_of)
+
+
+def declared(nodes: Sequence[Any]) -> dict[str, Shape]:
+    """By name, the shapes that variables were made with."""
+    said = {n.name: n.attributes["__shape__"] for n in nodes if n.operator is None and n.attributes.get("__shape__")}
+    shapes = {name: tuple(ast.literal_eval(text)) for name, text in said.items()}
+    return {name: shape for name, shape in shapes.items() if shape}  # () is unknown
 
 
 SIZES = (12, 24)  # what an unknown size may be: many operators divide it

@@ -127,6 +127,7 @@ class Operator:
     loss         its gradient is its own, whatever flows into its result
     bodies       of control flow: (parameters, bodies, shapes of the inputs) -> (shapes of the inputs, of the results)
     drawn        whether its result is random; "training": in training
+    initial      name of an input -> what MXNet's initialisers do with a variable there, its attribute __init__
     """
 
     def __init__(
@@ -151,6 +152,7 @@ class Operator:
         loss: bool = False,
         drawn: bool | str = False,
         bodies: Callable | None = None,
+        initial: dict[str, str] | None = None,
     ) -> None:
         self.name, self.definition, self.aliases = name, definition, tuple(aliases)
         self._arguments, self._states, self._outputs, self._visible = arguments, states, outputs, visible
@@ -159,6 +161,7 @@ class Operator:
         self.count, self.loss = count, loss
         self.variadic = variadic or arguments is None or count is not None
         self.drawn, self.bodies, self.batch, self.always = drawn, bodies, batch, always
+        self.initial = initial or {}
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

@@ -11,7 +11,7 @@ import numpy as onp
 
 from ..errors import SymbolError
 from . import naming
-from .inference import infer_shapes, infer_types, shapes_in_part
+from .inference import declared, infer_shapes, infer_types, shapes_in_part
 from .json_format import HIDDEN
 from .operator import REQUIRED, Operator, Shape, lookup
 
@@ -270,7 +270,7 @@ class Symbol:
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple:
         """infer_shape, with () for what does not follow, and 0 for sizes of an axis that do not."""
-        found = self._shapes(args, kwargs, shapes_in_part)
+        found = self._shapes(args, kwargs, lambda run, given: shapes_in_part(run, declared(self.nodes) | given))
         return tuple([s if s is not None else () for s in shapes] for shapes in found)
 
     def _shapes(self, args: Sequence, kwargs: dict, how: Callable = lambda run, given: run(given)) -> tuple:
@@ -558,6 +558,9 @@ def create(row: Operator, called: str, args: Sequence, kwargs: dict, name: str |
                 entries.append(known[n]._heads[0])
             else:
                 entries.append((Node(None, f"{name}_{n}", dict(attributes)), 0))
+        for n, (child, _) in zip(names, entries):
+            if n in row.initial and child.operator is None:
+                child.attributes.setdefault("__init__", row.initial[n])
     node = Node(row, name, attributes, entries)
     return Symbol([(node, i) for i in range(node.visible)])
 
@@ -640,7 +643,7 @@ _OPERATORS = {
     "__mul__": ("_Mul", "_MulScalar"), "__rmul__": ("_Mul", "_MulScalar"),
     "__truediv__": ("_Div", "_DivScalar"), "__rtruediv__": ("", "_RDivScalar"),
     "__mod__": ("_Mod", "_ModScalar"), "__rmod__": ("", "_RModScalar"),
-    "__pow__": ("_Power", "_PowerScalar"), "__rpow__": ("", "_RPowerScalar"),
+    "__pow__": ("_Power", "_PowerScalar"), "__rpow__": ("", "_rpower_scalar"),
     "__eq__": ("_equal", "_equal_scalar"), "__ne__": ("_not_equal", "_not_equal_scalar"),
     "__gt__": ("_greater", "_greater_scalar"), "__ge__": ("_greater_equal", "_greater_equal_scalar"),
     "__lt__": ("_lesser", "_lesser_scalar"), "__le__": ("_lesser_equal", "_lesser_equal_scalar"),

@@ -78,6 +78,10 @@ def test_an_operator_is_mxnets(name: str) -> None:
             same(mine[2][n], other[2][n], f"{what}: the gradient of {n}")
         for n in mine[3]:
             same(mine[3][n], other[3][n], f"{what}: the state {n}")
+        if name != "UpSampling":  # where MXNet says that the second image is a bilinear kernel
+            initial, there = ({n: a["__init__"] for n, a in net.attr_dict().items() if "__init__" in a}
+                              for net in (ours, theirs))  # fmt: skip
+            assert initial == there, what
         back = sym.load_json(theirs.tojson())
         assert back.list_outputs() == ours.list_outputs() and back.list_arguments() == ours.list_arguments(), what
         there = mx.sym.load_json(ours.tojson())
@@ -100,6 +104,17 @@ def test_the_likelihood_of_a_hawkes_process_has_mxnets_gradient() -> None:
         found[library] = gradients
     for n in found[sym]:
         same(found[sym][n], found[mx.sym][n], n)
+
+
+def test_shapes_in_part_follow_from_those_of_variables() -> None:
+    found = []
+    for library, names in ((sym, sym.NameManager), (mx.sym, mx.name.NameManager)):
+        with names():
+            x = library.Variable("data", shape=(0, 3))
+            y = library.FullyConnected(library.FullyConnected(x, num_hidden=4, name="a"), num_hidden=2, name="b")
+            net = library.SoftmaxOutput(2**y, name="softmax")
+        found.append((net.get_internals().list_outputs(), [list(map(tuple, s)) for s in net.infer_shape_partial()]))
+    assert found[0] == found[1] and found[0][1][1] == [(0, 2)]
 
 
 SPACES = {"": "", "_linalg_": "linalg", "_contrib_": "contrib", "_image_": "image"}

@@ -215,7 +215,7 @@ def _layer(name: str, like: str, definition: Any, parameters: str) -> None:
     row = OPERATORS[like]
     operator(name, definition, (*AFFINE, *row.states({})), parameters, states=row.states,
              outputs=("output", "mean", "var"), visible=row._visible, training=True, fill=row.fill, dtypes=row.dtypes,
-             result=row.result)  # fmt: skip
+             result=row.result, initial=row.initial)  # fmt: skip
 
 
 _BATCH = "eps:float=0.001 momentum:float=0.9 fix_gamma:bool=1 use_global_stats:bool=0 output_mean_var:bool=0"

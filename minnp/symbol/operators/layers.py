@@ -274,7 +274,7 @@ def _leaky_fill(p: dict, shapes: list) -> list:
 operator("LeakyReLU", leaky_relu, lambda p: ["data", *(["gamma"] if p["act_type"] == "prelu" else [])],
          "act_type:leaky|elu|gelu|prelu|rrelu|selu=leaky slope:float=0.25 lower_bound:float=0.125 "
          "upper_bound:float=0.334", training=True, drawn="training", fill=_leaky_fill,
-         result=lambda p, data, *gamma: [data])  # fmt: skip
+         result=lambda p, data, *gamma: [data], initial={"gamma": '["Constant", {"value": 0.25}]'})  # fmt: skip
 
 
 def softmax(data: Any, length: Any = None, axis: int = -1, temperature: float | None = None, dtype: Any = None,
@@ -399,7 +399,8 @@ def _upsampled(p: dict, data: Shape, *others: Shape) -> list[Shape]:
 
 operator("UpSampling", upsampling, _upsampling_arguments,
          "scale:int num_filter:int=0 sample_type:bilinear|nearest multi_input_mode:concat|sum=concat num_args:~int "
-         "workspace:~int=512", fill=_upsampling_fill, count="num_args", result=_upsampled)  # fmt: skip
+         "workspace:~int=512", fill=_upsampling_fill, count="num_args", result=_upsampled,
+         initial={"weight": '["bilinear", {}]'})  # fmt: skip
 
 
 def crop(*data: Any, offset: Shape = (0, 0), h_w: Shape = (0, 0), center_crop: bool = False) -> Any:

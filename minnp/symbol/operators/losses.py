@@ -227,4 +227,5 @@ def sparse_identity(data: Any, moving_avg: Any, sparseness_target: float = 0.1, 
 
 operator("IdentityAttachKLSparseReg", sparse_identity, ("data", "moving_avg"),
          "sparseness_target:float=0.1 penalty:float=0.001 momentum:float=0.9", states=("moving_avg",), training=True,
-         fill=lambda p, s: [s[0], s[1] or (s[0] and s[0][1:2])], result=lambda p, data, avg: [data])  # fmt: skip
+         fill=lambda p, s: [s[0], s[1] or (s[0] and s[0][1:2])], result=lambda p, data, avg: [data],
+         initial={"moving_avg": '["zero", {}]'})  # fmt: skip

@@ -51,7 +51,7 @@ for _name, _more in {
 }.items():
     operator(_name, batch_norm, (*AFFINE, *_STATES), _BATCH + _more, states=_STATES,
              outputs=("output", "mean", "var"), visible=lambda p: 3 if p["output_mean_var"] else 1, training=True,
-             fill=_batch_fill, dtypes=_batch_types,
+             fill=_batch_fill, dtypes=_batch_types, initial=dict(zip(_STATES, ('["zero", {}]', '["one", {}]'))),
              result=lambda p, data, gamma, *rest: [data, gamma, gamma])  # fmt: skip
 
 
