@@ -23,7 +23,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import Context, fx, grad, jit
+from minnp import Context, fx, grad, jit, report
 from minnp.core.graph import kept
 from minnp.errors import CaptureError
 
@@ -757,6 +757,74 @@ def test_what_is_written_to_views_of_arrays_outside_is_written_at_every_call(mak
         x = np.array([1.0, 2.0]) + k
         change(eager, x)
         assert f(x).tobytes() == compiled.tobytes() == eager.tobytes()
+
+
+class Shifted(np.ndarray):
+    def __mul__(self, other: Any) -> Any:
+        return np.asarray(self) * other + 100.0
+
+    __rmul__ = __mul__
+
+
+def a_masked() -> Any:
+    return onp.ma.array([1.0, 2.0], mask=[False, True])
+
+
+def a_matrix() -> Any:
+    return onp.array([[1.0, 2.0], [3.0, 4.0]]).view(onp.matrix)
+
+
+def a_recarray() -> Any:
+    return onp.rec.fromarrays([[1, 2], [0.5, 1.5]], names="n,t")
+
+
+def each_masked(x: Any, o: Any) -> Any:
+    total = 0.0
+    for i in range(len(o)):
+        total += o[i] * x[i]
+    return total
+
+
+OF_SUBCLASSES = [
+    *[(a_masked, f) for f in (lambda x, o: x * o, lambda x, o: o * x, lambda x, o: (x + o).sum(), each_masked)],
+    (a_masked, lambda x, o: np.max(o) * x),
+    (a_masked, lambda x, o: o.filled(7.0) * x),
+    (a_masked, lambda x, o: o > x),
+    (a_masked, lambda x, o: np.sort(o)),
+    (a_masked, lambda x, o: onp.ma.sqrt(o - 1.5) * x),
+    (a_masked, lambda x, o: [np.stack([x, o]), operator.iadd(x * 1, o)]),
+    (a_matrix, lambda x, o: x * o),
+    (a_matrix, lambda x, o: o.T * o),
+    (a_matrix, lambda x, o: [o**2 @ x, o.I @ x, np.multiply(o, x)]),
+    (a_recarray, lambda x, o: x * o.t),
+    (lambda: np.array([1.0, 2.0]).view(Shifted), lambda x, o: [x * o, o * x]),
+]
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
+@pytest.mark.parametrize(("make", "f"), OF_SUBCLASSES)
+def test_masked_arrays_and_matrices_of_outside_keep_their_operators(make: Callable, f: Callable) -> None:
+    free, held, library = make(), types.SimpleNamespace(o=make()), types.ModuleType("library")
+    library.__file__, library.o = onp.__file__, make()
+    ways = [lambda x: f(x, free), lambda x: f(x, held.o), lambda x: f(x, library.o), lambda x: f(x, make())]
+    for way in ways:
+        compiled = jit(way)
+        for k in range(4):
+            x = np.array([1.0, 2.0]) + k
+            assert repr(compiled(x)) == repr(way(x))
+            held.o = held.o[::-1].copy()
+
+
+def test_what_computes_with_masked_arrays_says_so() -> None:
+    o = a_masked()
+    inside = lambda x: x * onp.ma.array([1.0, 2.0], mask=[False, True])
+    jit(lambda x: x * o)(np.ones(2))
+    jit(inside)(np.ones(2))
+    said = str(report())
+    assert "reads a MaskedArray outside, whose operators" in said and "computes with a MaskedArray, whose" in said
+    for f, why in ((inside, "computes with"), (lambda x: onp.ma.array(x), "makes")):
+        with pytest.raises(CaptureError, match=f"the function {why} a MaskedArray"):
+            fx.capture(f, np.ones(2))
 
 
 def test_traced_numbers_are_no_arrays() -> None:

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as onp
-
 from ... import errors
-from ..arrays.array import unwrap
+from ..arrays.array import of_subclass, unwrap
 from ..rows.dispatch import bind
 from ..rows.primitive import Primitive
 from ..rows.pytree import CONTAINERS, replaced
 from ..rows.state import watched
 from ..rows.value import Buffer, Host, Tracer, concrete
-
-ARRAYS = (Host, onp.memmap)  # the classes whose arrays a tracer may stand for
 
 
 class Leaf:
@@ -54,7 +50,7 @@ def fallback(e: Any, values: list, options: dict) -> Any:
     arguments = freeze((tuple(values), options), leaves)
     y = bind(row, leaves, {"arguments": arguments})
     made = concrete(y)
-    if isinstance(made, Host) and type(made) not in ARRAYS:
+    if of_subclass(made):
         while type(y) is Tracer:
             y.trace.leave(e.name, made)
             y = y.value

@@ -25,7 +25,7 @@ import numpy as onp
 from ... import errors
 from ..arrays import array as _array
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, Array, array_of, ndarray, read, taken, unwrap, wrap
+from ..arrays.array import ARRAY_TYPES, Array, array_of, leave_to_subclasses, ndarray, read, taken, unwrap, wrap
 from ..arrays.hooks import for_us, unread
 from ..arrays.saved import FIXED, expose, note
 from ..arrays.writing import release, shared_root, warn_of_sharing, write
@@ -115,8 +115,10 @@ def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
 def _invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     if "mxnet" in sys.modules:
         args, kwargs = readable(e, args, kwargs)
-    if state.busy and (watching := capture.get()) is not None and watching.symbolic:
-        return watching.public(e, args, kwargs)
+    if state.busy and (watching := capture.get()) is not None:
+        if watching.symbolic:
+            return watching.public(e, args, kwargs)
+        leave_to_subclasses((args, kwargs))
     if state.variables is not None and state.variables.among(args, kwargs):
         return state.variables.public(e, args, kwargs)
     if kwargs and "device" in kwargs and fact(e.host, "device"):

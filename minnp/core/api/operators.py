@@ -11,7 +11,19 @@ from typing import Any
 import numpy as onp
 
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, ARRAYS, Array, array_of, ndarray, read, root_of, steps_of, unwrap, wrap
+from ..arrays.array import (
+    ARRAY_TYPES,
+    ARRAYS,
+    Array,
+    array_of,
+    leave_to_subclasses,
+    ndarray,
+    read,
+    root_of,
+    steps_of,
+    unwrap,
+    wrap,
+)
 from ..arrays.hooks import knows_us, unread
 from ..arrays.writing import indexed, release, shared_root, warn_of_sharing, write
 from ..cpu import FUNCTIONS as LARGE_FUNCTIONS
@@ -198,6 +210,7 @@ def _inplace(op: str, name: str) -> Callable:
 def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
     if _gives_way(other, inplace=True):
         return NotImplemented
+    leave_to_subclasses(other)
     a, b = read(self), unwrap(other, [])
     traced = isinstance(a, (Tracer, Buffer)) or isinstance(b, (Tracer, Buffer)) or watched()
     if is_scalar(a):

@@ -193,6 +193,7 @@ class VirtualArray(Array, _Exporter):
 ndarray.__module__ = VirtualArray.__module__ = "minnp.numpy"
 ARRAY_TYPES = frozenset({ndarray, VirtualArray})
 ARRAYS = (Array, Host)  # of ours or NumPy's; of ndarray, no traced number is an instance
+PLAIN = (*ARRAY_TYPES, Host, onp.memmap)  # the classes whose arrays a tracer may stand for
 LEAVES.update(ARRAY_TYPES)
 
 
@@ -502,6 +503,20 @@ def unwrap(x: Any, sources: list) -> Any:
     if t in TAKEN and (array := TAKEN[t](x)) is not x:
         return unwrap(array, sources)
     return Host if x is ndarray else numpys_own(x)
+
+
+def of_subclass(x: Any) -> bool:
+    """Whether an array is a masked array, a matrix or of a class of the user's, whose operators are its own."""
+    return isinstance(x, Host) and type(x) not in PLAIN
+
+
+def leave_to_subclasses(arguments: Any) -> None:
+    """End a capture that meets an array of a subclass, for which no tracer stands: the rest runs as it is."""
+    watching, found = capture.get() if state.busy else None, []
+    if watching is not None and not watching.symbolic:
+        replaced(arguments, lambda e: (of_subclass(e) and found.append(e)) or e)
+        if found:
+            watching.ends(f"the function computes with a {type(found[0]).__name__}, whose operators are its own")
 
 
 def numpys_own(x: Any) -> Any:

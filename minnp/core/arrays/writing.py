@@ -42,6 +42,7 @@ from ..rows.value import (
 from .array import (
     ARRAY_TYPES,
     Array,
+    leave_to_subclasses,
     ndarray,
     read,
     replay,
@@ -242,6 +243,7 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
             f"a traced or device value was about to be written to a plain numpy.ndarray ({h.dtype}{list(h.shape)}), "
             "where its gradient would be lost: make that array with minnp.numpy"
         )
+    leave_to_subclasses((index, value))
     sources: list = []
     given, said = value, (index, value)
     index, value = indexed(unwrap(index, sources)), unwrap(value, sources)

@@ -19,7 +19,17 @@ from ... import errors
 from ..api.fallback import fill
 from ..api.functions import PUBLIC
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, ARRAYS, Array, VirtualArray, array_of, as_host_arrays, concretize, read
+from ..arrays.array import (
+    ARRAY_TYPES,
+    ARRAYS,
+    Array,
+    VirtualArray,
+    array_of,
+    as_host_arrays,
+    concretize,
+    of_subclass,
+    read,
+)
 from ..arrays.saved import kept_params, same_bytes, unseen
 from ..arrays.writing import WRITE_VIEW
 from ..rows import budget
@@ -290,6 +300,8 @@ class CaptureTrace(Trace):
             found = self.known[id(value)] = (value, node)
             if holds_objects(value):
                 self.left = self.left or OBJECTS
+            if of_subclass(value):
+                self.left = self.left or f"the function makes a {type(value).__name__}, whose operators are its own"
             if unseen(value):
                 self.were.append((value, value.copy()))
         elif self.were:

@@ -21,7 +21,7 @@ import numpy as onp
 
 from ... import backends, errors
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, array_of, numpys_own, read
+from ..arrays.array import ARRAY_TYPES, array_of, numpys_own, of_subclass, read
 from ..arrays.hooks import unread
 from ..arrays.writing import SHARED, write
 from ..compiled import Dispatch, fastpath
@@ -53,7 +53,6 @@ IDLE = 4  # calls in a row in which no loop ran compiled, after which Python run
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
 
 
-ARRAYS = (Host, onp.memmap)
 CONTAINERS, LONG = (list, tuple, dict), 32  # and how many items an argument has that may have too many to look at
 COMPILERS = ("auto", "llvm", "numpy", *backends.names())
 
@@ -145,7 +144,7 @@ class Jitted(Dispatch):
         for v in values:
             if type(v) is Buffer:
                 backend = v.backend
-            elif isinstance(v, Host) and (type(v) not in ARRAYS or v.dtype.kind in "US"):
+            elif of_subclass(v) or (isinstance(v, Host) and v.dtype.kind in "US"):
                 return self.function(*args, **kwargs)  # a subclass, whose operators are its own; or texts
             elif holds_objects(v):
                 self._reports(OBJECTS)
@@ -307,6 +306,11 @@ class Jitted(Dispatch):
         names, fixed, backend = leaf_names(self.function, *marked), self.fixed.setdefault(key, set()), key[-1]
         before = Before()
         found = bindings(self.function, [v for v in values if holds(v) or isinstance(v, STREAMS)], before)
+        own = next((p.value for p in found if p.asked and of_subclass(p.value)), None)
+        if own is not None:
+            self.ended.add(key)
+            self._reports(f"the function reads a {type(own).__name__} outside, whose operators are its own")
+            return self._uncaptured(key, args, kwargs)
         asks = lambda v, name: before.types or name in self.typed or (before.kinds and isinstance(v, onp.floating))
         asked = {i for i, v in enumerate(values) if changes(v) and asks(v, names[i])} - fixed
         if asked:
@@ -559,13 +563,13 @@ def jit(
     compiles again when it changes, as strings and other hashable objects do. Branches of Python on data (`if
     x.sum() > 0`, `while err > tol`, `range(int(n))`) are guards, and every path is compiled once. What f does to
     its arguments is done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that share
-    memory and are written are not compiled for, nor are subclasses of NumPy's array: matrices, masked arrays). A
-    function that changes what is outside (self.steps += 1, losses.append(loss), a memo), in its third call still, is
-    not compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings), or may take from
-    an iterator outside or from Python's random numbers. All else that f does besides computing (it prints a fixed
-    text) happens when a path is captured. Arrays and numbers read from outside (closures, globals, attributes, items,
-    by properties and operators of classes too) are read anew at every call; with another number, function, class or
-    object, it is captured anew. Numbers that libraries hold are taken as they were.
+    memory and are written are not compiled for, nor are subclasses of NumPy's array, outside either: matrices, masked
+    arrays). A function that changes what is outside (self.steps += 1, losses.append(loss), a memo), in its third call
+    still, is not compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings), or
+    may take from an iterator outside or from Python's random numbers. All else that f does besides computing (it
+    prints a fixed text) happens when a path is captured. Arrays and numbers read from outside (closures, globals,
+    attributes, items, by properties and operators of classes too) are read anew at every call; with another number,
+    function, class or object, it is captured anew. Numbers that libraries hold are taken as they were.
     static     arguments, by name or place, that compile again when they change, whatever they are used for
     limit      paths and keys after which others run as they are: a RecompilationWarning says that the function keeps
                making new ones
