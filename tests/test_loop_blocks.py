@@ -7,7 +7,7 @@ import minnp
 import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.cpu import memory
-from minnp.core.loops import axes, blocking, interchanged, lowering, tiled
+from minnp.core.loops import axes, blocking, interchanged, jammed, lowering, tiled
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
@@ -510,3 +510,92 @@ def test_gradients_of_loops_over_the_last_axis(program, turned_inside):
             for a, b in zip(compiled(x, y, 1.5), grad(f, (0, 1, 2))(x, y, 1.5)):
                 numpy.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
     assert bool(turned_inside) == (program is not rows_that_share)
+
+
+def smooth(x, y, n, scale):
+    for k in range(n):
+        x[:, k] = y[:, k] * scale
+        if k >= 1:
+            x[:, k] += x[:, k - 1] * scale + y[:, k - 1]
+        if k >= 2:
+            x[:, k] -= x[:, k - 2] * scale * scale
+    return x, k
+
+
+def smooth_back(x, y, n, scale):
+    for k in range(n - 2, -1, -1):
+        x[:, k] = np.sin(x[:, k] * y[:, k + 1]) + scale * x[:, k + 1]
+    return x, k
+
+
+def smooth_some(x, y, n, scale):
+    for k in range(1, n):
+        for i in range(len(x)):
+            if y[i, k] > 0.4:
+                x[i, k] *= x[i, k - 1] * scale
+            else:
+                x[i, k] += y[i, k] / scale
+    return x, k
+
+
+def rows_in_turn(x, y, n, scale):  # share what they write
+    for k in range(1, n):
+        x[1:, k] += x[:-1, k - 1] * y[1:, k] / scale
+    return x, k
+
+
+def columns_apart(x, y, n, scale):  # wait for nothing
+    for k in range(1, n):
+        x[:, k] *= y[:, k - 1] * scale
+    return x, k
+
+
+MATRICES = [smooth, smooth_back, smooth_some, rows_in_turn, columns_apart]
+
+
+@pytest.fixture
+def rows_together(monkeypatch):
+    """The loops some of whose turns were computed together."""
+    found = []
+
+    def made(self, old=jammed.Rows.made):
+        found.append(self.loop.var)
+        return old(self)
+
+    monkeypatch.setattr(jammed.Rows, "made", made)
+    return found
+
+
+@pytest.mark.parametrize("program", MATRICES, ids=lambda f: f.__name__)
+def test_columns_that_wait_for_others_are_computed_row_by_row(program, turned_inside):
+    compiled = jit(program)
+    for shape in ((9, 32), (1, 11), (4, 17), (0, 12)):
+        expected = program(*map(np.array, levels(*shape)), shape[1], 0.5)
+        got = compiled(*map(np.array, levels(*shape)), shape[1], 0.5)
+        for a, b in zip(got, expected):
+            numpy.testing.assert_array_equal(numpy.asarray(a), numpy.asarray(b))
+    assert bool(turned_inside) == (program in (smooth, smooth_back))
+
+
+@pytest.mark.parametrize("program", MATRICES, ids=lambda f: f.__name__)
+def test_gradients_compute_some_rows_together_that_wait_for_numbers_of_their_own(program, rows_together):
+    def loss(x, y, scale):
+        out = program(x.copy(), y.copy(), x.shape[1], scale)[0]
+        return np.sum(out * np.cos(np.arange(out.shape[1])))
+
+    def product(x, y, scale):
+        return sum(np.sum(g * np.cos(g)) for g in grad(loss, (0, 1, 2))(x, y, scale))
+
+    def alone(x, y, scale):  # linear in x
+        return grad(lambda x: loss(x, y, scale))(x)
+
+    for f, shapes in ((loss, ((9, 32), (1, 31), (4, 57), (6, 5))), (product, ((5, 32),))):
+        compiled = jit(grad(f, (0, 1, 2)))
+        for shape in shapes:
+            x, y = map(np.array, levels(*shape))
+            for a, b in zip(compiled(x, y, 0.5), grad(f, (0, 1, 2))(x, y, 0.5)):
+                numpy.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    for shape in ((9, 12), (3, 11)):
+        x, y = map(np.array, levels(*shape))
+        numpy.testing.assert_allclose(jit(alone)(x, y, 0.5), alone(x, y, 0.5), rtol=1e-10, atol=1e-12)
+    assert bool(rows_together) == (program is smooth)  # the others keep numbers on a tape

@@ -81,10 +81,7 @@ class Blocking:
             elif type(s) is Store:
                 matrices.discard(program.arrays[s.array].root)
         self.read_only = set() if program.moving else matrices
-        self.after: dict[int, set[str]] = {}  # of every loop: the variables that are read behind it as it left them
-        self.leaving: dict[str, set[str]] = {}
-        if not any(type(s) in (Call, Define) for s in statements(body)):
-            self.live(body, {n for o in program.outputs for n in (o[0], *o[2:])})
+        self.after = read_behind(program, body)
         self.transposed: dict[str, tuple[str, E, E]] = {}  # matrix -> (copy, numbers read across rows, whether it is)
 
     def fresh(self, kind: Kind) -> str:
@@ -101,29 +98,6 @@ class Blocking:
             reads, done = (E("var", (self.fresh(k),), k) for k in (INT, BOOL))
             self.transposed[name] = copy, reads, done
         return self.transposed[name]
-
-    def live(self, body: list, after: set[str]) -> set[str]:
-        """The variables that are read as they were before statements, `after` as they are behind them."""
-        for s in reversed(body):
-            read = {n for e in expressions(s) for n in variables(e)}
-            if type(s) is For:
-                self.after[id(s)] = after
-                after = after | read | (self.live(s.body, after | exposed(s.body)) - {s.var})
-            elif type(s) is While:
-                again = after | read | exposed(s.test) | exposed(s.body)
-                after = self.live(s.test, after | read | self.live(s.body, again))
-            elif type(s) is If:
-                after = read | self.live(s.then, after) | self.live(s.orelse, after)
-            elif type(s) is Block:
-                self.leaving[s.label] = after
-                after = self.live(s.body, after)
-            elif type(s) is Leave:
-                after = self.leaving[s.label]
-            elif type(s) is Assign:
-                after = (after - {s.name}) | read
-            else:
-                after = after | read
-        return after
 
     def body(self, body: list) -> list:
         out: list = []
@@ -153,6 +127,40 @@ class Blocking:
                     self.taken |= {name for name, *_ in nest.accesses(nest.loop.body)}
                 return made
         return [s._replace(body=self.body(s.body))]
+
+
+def read_behind(program: Program, body: list) -> dict[int, set[str]]:
+    """Of every loop, by its id: the variables that are read behind it as it left them. Nothing of programs that call
+    functions."""
+    found: dict[int, set[str]] = {}
+    leaving: dict[str, set[str]] = {}
+
+    def live(body: list, after: set[str]) -> set[str]:
+        """The variables that are read as they were before statements, `after` as they are behind them."""
+        for s in reversed(body):
+            read = {n for e in expressions(s) for n in variables(e)}
+            if type(s) is For:
+                found[id(s)] = after
+                after = after | read | (live(s.body, after | exposed(s.body)) - {s.var})
+            elif type(s) is While:
+                again = after | read | exposed(s.test) | exposed(s.body)
+                after = live(s.test, after | read | live(s.body, again))
+            elif type(s) is If:
+                after = read | live(s.then, after) | live(s.orelse, after)
+            elif type(s) is Block:
+                leaving[s.label] = after
+                after = live(s.body, after)
+            elif type(s) is Leave:
+                after = leaving[s.label]
+            elif type(s) is Assign:
+                after = (after - {s.name}) | read
+            else:
+                after = after | read
+        return after
+
+    if not any(type(s) in (Call, Define) for s in statements(body)):
+        live(body, {n for o in program.outputs for n in (o[0], *o[2:])})
+    return found
 
 
 class Nest:

@@ -8,8 +8,9 @@ it becomes
 
 which reads and writes memory in its order, and of the arrays that a turn makes for itself needs one element (loop
 fusion, interchange and array contraction: Allen and Kennedy, Optimizing Compilers for Modern Architectures, 2001,
-chapters 5 and 6). Each element is computed as before, from the same numbers. A check that fails in it lets Python run
-the loop, which raises what there is to raise behind the turns that come before.
+chapters 5 and 6). Loops over the columns of matrices do so where a column is made from others of its own matrix. Each
+element is computed as before, from the same numbers. A check that fails in it lets Python run the loop, which raises
+what there is to raise behind the turns that come before.
 """
 
 from __future__ import annotations
@@ -135,8 +136,12 @@ class Nest:
         self.axes: dict[str, tuple] = {}  # of what is stored: that of the rows, and how far they are from the turns
         self.count: E | None = None  # of the rows
         self.gains = False
+        self.columns: dict[str, set[str]] = {}  # of matrices: the places along the last axis that move with the turns
         self.look(s.body, {})
         if self.count is None or not self.gains:
+            raise Apart
+        # of other matrices copies are made that lie the other way round (axes.py)
+        if self.columns and not any(len(self.columns.get(name, ())) > 1 for name in self.stored):
             raise Apart
         own = bound(s.body) | {s.var} | self.made_here.keys()
         inside = met_times(s.body)
@@ -202,8 +207,10 @@ class Nest:
                     if self.axes.setdefault(array, place) != place:
                         raise Apart
                 axes = [axis for axis, i in enumerate(index) if self.turns(i)]
-                if axes and (axes != [len(index) - 1] or len(index) < 3):
+                if axes and axes != [len(index) - 1]:
                     raise Apart
+                if axes and len(index) == 2:
+                    self.columns.setdefault(array, set()).add(repr(index[1]))
                 self.gains |= bool(axes) and bool(mine)
 
     def shift(self, e: E, var: str) -> str:

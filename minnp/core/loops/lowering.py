@@ -50,6 +50,7 @@ from .ir import (
     variables,
     walk,
 )
+from .jammed import jammed
 from .simplified import distributed
 from .tiled import tiled
 
@@ -268,6 +269,8 @@ class Lowering:
             if not again or body is given:
                 break
             again = False
+        if program.mark != "~":
+            self.body = jammed(program, self.body, fresh)
         self.local = blocking.local
         self.parallel = ""  # the group of the accesses of a loop whose turns are independent
         self.single = definitions(self.body)
