@@ -31,6 +31,7 @@ from ..errors import MeshError
 
 ENCODE = json.JSONEncoder(separators=(",", ":")).encode  # (json.dumps makes an encoder in each call)
 RECORD = 1024  # bytes of a record; what of it the description does not need carries small arrays
+SPARE = 60  # seconds of gloo's own timeout beyond ours, which says more
 BEAT = 0.5  # seconds between two signs of life
 SLICE = timedelta(seconds=1)  # how long a wait goes on before it looks at the others
 POLLED = 0.002  # seconds within which a wait asks again and again whether the message has come
@@ -230,7 +231,7 @@ class Group:
         # gloo waits in the store, and nobody else can use that connection meanwhile: it has its own, where torch can
         clone = getattr(transport.base, "clone", None)
         store = dist.PrefixStore(f"gloo/{self.name}", transport.base if clone is None else clone())
-        seconds = timedelta(seconds=transport.timeout)
+        seconds = timedelta(seconds=transport.timeout + SPARE)
         self.pg: Any = None
         made: list = []
 
@@ -241,13 +242,15 @@ class Group:
                 made.append((None, error))
 
         what = "connecting the ranks"
-        thread = threading.Thread(target=connect, name="minnp-mesh-connect", daemon=True)
+        thread, start = threading.Thread(target=connect, name="minnp-mesh-connect", daemon=True), time.monotonic()
         with transport.on_interface():
             thread.start()
             while not made:
                 thread.join(max(self.size / 64, 1.0))
                 if not made and clone is not None and (found := transport._blame(transport.patience)):
                     raise transport.failure(what, found, known=True)
+                if not made and clone is not None and time.monotonic() - start > transport.timeout:
+                    raise transport.failure(what, f"it has waited {transport.timeout:.0f} s, which is the timeout")
         self.pg, error = made[0]
         if error is not None:
             raise transport.failure(what, f"gloo: {str(error).splitlines()[0][:300]}") from error

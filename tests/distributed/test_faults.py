@@ -18,10 +18,32 @@ def test_a_killed_rank_is_named(faulty, size, case):
 
 
 @pytest.mark.parametrize(
-    "case", ["ended", "elsewhere", "another_size", pytest.param("stopped", marks=pytest.mark.slow)]
+    "case", ["ended", "elsewhere", "busy", "another_size", pytest.param("stopped", marks=pytest.mark.slow)]
 )
 def test_a_rank_that_does_not_come_is_named(faulty, case):
     assert faulty(2, f"faults.{case}").get(0) is None
+
+
+def test_ranks_that_go_different_ways_have_both_lines(faulty):
+    assert faulty(2, "faults.different_ways") == {}
+
+
+WAITING = """
+import sys, time
+import minnp
+mesh = minnp.distributed.init(timeout=2)
+mesh.barrier()
+time.sleep(10 * mesh.rank)
+mesh.barrier()
+"""
+
+
+@pytest.mark.slow
+def test_the_timeout_is_ours(job, tmp_path):
+    """What gloo says at its own timeout names no rank."""
+    (tmp_path / "program.py").write_text(WAITING)
+    said = job(2, [tmp_path / "program.py"])[0][2]
+    assert "which is the timeout. The others said last: rank 1: computes, after barrier" in said, said
 
 
 def test_a_full_disk(on_ranks):

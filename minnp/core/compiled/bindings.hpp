@@ -19,7 +19,7 @@ static Py_ssize_t meta_shape, meta_dtype, flat_iterator, flat_base;
 /* ------------------------------------------------------------------ objects */
 static PyObject *state, *capture, *policies, *numbers, *plain, *no_params, *object_dtype, *operator_getitem;
 static PyObject *wrap, *take_over, *set_host, *contexts, *defined, *number_of_buffer, *memory_of, *note_outside, *safe, *kept_params, *outside_memory, *owner;
-static PyObject *unbroadcast, *restore, *buffer_of_parts, *formula, *numpy_array, *is_free, *slot_of_row, *refusals, *shorter_power, *entries;
+static PyObject *unbroadcast, *restore, *buffer_of_parts, *formula, *numpy_array, *is_free, *slot_of_row, *refusals, *no_refusals, *shorter_power, *entries;
 static PyObject *rows, *calls, *limits, *methods, *true_, *false_, *numpys_zeros;
 
 /* ------------------------------------------------------------------ limits: elements, or bytes where the name says so */
@@ -138,6 +138,7 @@ static const Binding of_calls[] = {
     {Binding::OBJECT, &is_free, ROWS "on_device", "free"},
     {Binding::OBJECT, &slot_of_row, ROWS "on_device", "slot_of"},
     {Binding::OBJECT, &refusals, ROWS "on_device", "REFUSALS"},
+    {Binding::OBJECT, &no_refusals, ROWS "on_device", "NO_REFUSALS"},
     {Binding::OBJECT, &shorter_power, API "operators", "simple_power"},
     {Binding::OBJECT, &entries, API "functions", "ENTRIES"},
     {Binding::OBJECT, &rows, ROWS "primitive", "TABLE"},

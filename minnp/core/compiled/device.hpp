@@ -15,7 +15,7 @@ static void forget_refusal(bool anywhere = false) {
     PyObject *type, *error, *frames;
     PyErr_Fetch(&type, &error, &frames);
     bool unbound = (anywhere || frames == nullptr) && PyErr_GivenExceptionMatches(type, PyExc_TypeError);
-    bool refused = !PyErr_GivenExceptionMatches(type, PyExc_RecursionError) && (unbound || PyErr_GivenExceptionMatches(type, refusals));
+    bool refused = !PyErr_GivenExceptionMatches(type, no_refusals) && (unbound || PyErr_GivenExceptionMatches(type, refusals));
     if (!refused) {
         PyErr_Restore(type, error, frames);
         throw Raised{};

@@ -93,6 +93,7 @@ def slot_of(device: Any, row: Primitive) -> list:
 # What says no to a call in the fast path: a kernel, or a function of the device's library that it calls directly. A
 # TypeError does where the call itself is refused; what a kernel raises once it runs is an error, and comes out.
 REFUSALS = (errors.BackendUnsupportedError, RuntimeError, IndexError)
+NO_REFUSALS = (RecursionError, errors.MeshError)  # a second call would hide what these say
 OFFERED = ("prepared", "short", "exact", "basic", "shows", "into", "ordered")
 
 

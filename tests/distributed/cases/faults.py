@@ -85,6 +85,27 @@ def elsewhere(mesh):
     told(mesh, lambda: mesh.all_reduce(1), "which is the timeout", "rank 1: computes, after barrier", within=4)
 
 
+def busy(mesh):
+    """The same while the others compute with a split array, for which nothing is tried twice."""
+    x = np.asarray(np.ones((4, 3)), device=mesh.split(0)) + 0
+    mesh.transport.timeout = 1
+    mesh.barrier()
+    if mesh.rank == 1:
+        time.sleep(4)
+        return
+    told(mesh, lambda: x.sum(), "in all_gather", "which is the timeout", "rank 1: computes, after barrier", within=4)
+
+
+def different_ways(mesh):
+    """Ranks that call different functions of a split array: each has both lines."""
+    x = np.asarray(np.ones((4, 3)), device=mesh.split(0)) + 0
+    with pytest.raises(MeshError, match=r"rank 0 calls .* at .*faults.py:.* rank 1 calls .* at .*faults.py:"):
+        if mesh.first:
+            np.sort(x, axis=0)
+        else:
+            x.sum()
+
+
 def full_disk(mesh):
     """A file that is too large for the disk: an error on every rank, and the old file stays. A limit stands for it."""
     folder = tempfile.gettempdir()
