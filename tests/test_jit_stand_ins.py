@@ -6,6 +6,7 @@ import decimal
 import hashlib
 import pickle
 import statistics
+from collections.abc import Callable
 from typing import Any
 
 import numpy as onp
@@ -13,6 +14,8 @@ import pytest
 
 import minnp.numpy as np
 from minnp import jit
+from minnp.core.jit.jit import PLAIN, TIMED, Trial
+from minnp.core.rows.state import state
 
 
 class Scaled:
@@ -56,6 +59,7 @@ STAND_INS = {
     "array of a class": lambda x, k: np.sum(Wrapper(x)) + np.asarray(Wrapper(x)),
     "timedelta": lambda x, k: (np.array(["2020-01-01"], "M8[D]") + np.timedelta64(int(k[0]), "D")).astype(int),
     "mean": lambda x, k: statistics.mean(x),
+    "resized": lambda x, k: (y := x.copy(), y.resize(5, refcheck=False))[0],
     "decimal": lambda x, k: decimal.Decimal(x[0]),
     "bytes": lambda x, k: bytes(x),
     "memory": lambda x, k: memoryview(x)[1],
@@ -102,3 +106,48 @@ def test_what_a_function_did_before_it_is_run_again_is_undone() -> None:
 
     g, x = jit(f), np.zeros(2)
     assert [g(x) for _ in range(4)] == [1, 2, 3, 4] and len(seen) == 4 and x[0] == 4
+
+
+# ------------------------------------------------------------------ running as it is
+def divides(x: Any) -> Any:
+    s = 0.0
+    for v in x:
+        s += 1 / v
+    return s
+
+
+@pytest.mark.parametrize("f", [divides, lambda x: np.exp(x - 2000) * 1e-300, lambda x: np.log(x - 1)])
+def test_floating_point_errors_are_raised_where_the_call_asks_for_them(f: Callable) -> None:
+    g, x = jit(f), np.array([0.0, 2.0])
+    for _ in range(4):
+        with np.errstate(all="ignore"):
+            g(x)
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        g(x)
+    with np.errstate(all="ignore"):
+        before = np.seterr(all="raise")
+        with pytest.raises(FloatingPointError):
+            g(x)
+        np.seterr(**before)
+        g(x)
+    assert state.raising == 0
+
+
+def branches(x: Any) -> Any:
+    return [k for k in range(6) if x[k] > 0]
+
+
+def test_branches_in_many_ways_are_told_apart_rightly_by_paths_and_without() -> None:
+    g, stream = jit(branches, limit=100), onp.random.default_rng(0)
+    for _ in range(200):
+        x = stream.normal(size=6)
+        assert g(x) == branches(x)
+
+
+def test_many_paths_are_given_up_where_the_function_itself_takes_less() -> None:
+    for seconds, ends in ((1e-5, True), (5e-4, False)):
+        trial = Trial(0, 6)
+        trial.by_paths += [1e-4] * TIMED
+        assert trial.runs_plain(TIMED) and not trial.runs_plain(100 * TIMED)  # the last path served most of 1,200 calls
+        trial.plain += [seconds] * PLAIN
+        assert trial.ends(TIMED) == ends and not trial.runs_plain(TIMED)

@@ -163,7 +163,9 @@ static void write_back(PyObject *self, PyObject *target, PyObject *a, PyObject *
 /* What a call returns; nothing where Jitted.general must be asked, with what a path raised in `failed`. */
 static Ref dispatched(PyObject *self, PyObject *args, Ref &failed) {
     Py_ssize_t n = PyTuple_GET_SIZE(args);
-    if (n > MOST_GUARDED || dispatch(self)->entries->empty() || !ready || PyLong_AsLong(slot(state, state_busy)) != 0)
+    if (n > MOST_GUARDED || dispatch(self)->entries->empty() || !ready)
+        return {};
+    if (PyLong_AsLong(slot(state, state_busy)) != 0 || PyLong_AsLong(slot(state, state_raising)) != 0)
         return {};
     Ref values[MOST_GUARDED];
     for (Py_ssize_t i = 0; i < n; i++) {

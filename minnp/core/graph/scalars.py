@@ -103,7 +103,7 @@ STAND_INS.add(Live)
 
 
 # What an error says that a number's stand-in was refused with: its type's name, or what NumPy makes of any object
-NAMED = (Live.__name__, Live.__module__, "Could not convert object to NumPy")
+NAMED = (Live.__name__, Live.__module__, f"{Live.__qualname__}.__init__()", "Could not convert object to NumPy")
 
 
 def refused(error: BaseException | None) -> bool:

@@ -39,6 +39,7 @@ from ..llvm import engine as native
 from ..loops import RAN, recursive, staged
 from ..passes import optimize
 from ..rows import policy
+from ..rows.error_state import asked
 from ..rows.on_device import free
 from ..rows.pytree import open_tree, tree_flatten
 from ..rows.report import record
@@ -50,6 +51,10 @@ from .specialisation import FINISHED, Specialisation, apart, steps_back
 TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
 SEVERAL = 8  # keys whose captures all ended before the function did, after which it is not captured for others
 IDLE = 4  # calls in a row in which no loop ran compiled, after which Python runs the function
+MANY_PATHS = (
+    6  # to tell so many apart is timed: so many calls by them, so many of the function, if a call takes so long
+)
+TIMED, PLAIN, WORTH = 12, 4, 20e-6
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
 
 
@@ -90,6 +95,26 @@ class Plain:
             self.rest = 1 << min(self.idle - IDLE, 10)
 
 
+class Trial:
+    """Whether telling many paths apart takes longer than the function itself: some calls of either kind are timed."""
+
+    def __init__(self, calls: int, paths: int) -> None:
+        self.calls, self.paths = calls, paths
+        self.by_paths: list[float] = []
+        self.plain: list[float] = []
+
+    def runs_plain(self, calls: int) -> bool:
+        """Whether the next call is one of the function as it is."""
+        return len(self.by_paths) >= TIMED and len(self.plain) < PLAIN and self.mean(calls) > WORTH
+
+    def mean(self, calls: int) -> float:
+        """The seconds of a call: those that the C part serves, by the path that held last, take hardly any."""
+        return sum(self.by_paths) / max(calls - self.calls, 1)
+
+    def ends(self, calls: int) -> bool:
+        return len(self.plain) == PLAIN and min(self.plain) < self.mean(calls)
+
+
 def _of_function(name: str, do: Callable) -> Callable:
     return lambda self, *value: do(self.function, name, *value)
 
@@ -109,6 +134,7 @@ class Jitted(Dispatch):
         self.ended: set = set()  # keys whose captures end before the function does: it runs as it is
         self.useless: dict[Any, int] = {}  # by key: how many captures in a row raised, or found a path that missed
         self.waiting: dict[Any, int] = {}  # by key: how many calls are not captured for that
+        self.trials: dict[Any, Trial] = {}  # of those that have many paths
         self.plain: dict[Any, Plain] = {}  # by key: whether the loops are looked at
         self.calls = self.captures = self.guard_failures = self.changing = 0
 
@@ -132,6 +158,8 @@ class Jitted(Dispatch):
         """What a call returns. `raised`: what a path that was run already raised."""
         if self.plain and any(type(a) in CONTAINERS and len(a) > LONG for a in args) and self._rests():
             return self._uncaptured(None, args, kwargs)  # to look at every item would take longer than the function
+        if state.raising and asked():  # compiled code tells of no floating-point error
+            return self._eager(*args, **kwargs)
         out = None
         leaves: list = []
         marked = self._marked(args, kwargs) if self.static else (args, kwargs)
@@ -162,9 +190,13 @@ class Jitted(Dispatch):
         exact = exactly(key, fixed, values)
         paths = self.paths.get(exact)
         if paths:
-            out = self._run(paths, values, leaves, args, kwargs, raised)
+            if len(paths) < MANY_PATHS:
+                out = self._run(paths, values, leaves, args, kwargs, raised)
+            else:
+                out = self._tried(key, exact, paths, values, leaves, args, kwargs, raised)
             if type(out) is not Missed:
-                self._remember(paths, fixed, args, kwargs, leaves, values)
+                if paths:
+                    self._remember(paths, fixed, args, kwargs, leaves, values)
                 return out
         known = len(fixed)
         try:
@@ -222,6 +254,22 @@ class Jitted(Dispatch):
         """The arguments, each static one a leaf that its value identifies."""
         args = tuple(Static(a) if i in self.static else a for i, a in enumerate(args))
         return args, {k: Static(a) if k in self.static else a for k, a in kwargs.items()}
+
+    def _tried(self, key: Any, exact: Any, paths: list, values: list, leaves: list, *call: Any) -> Any:
+        """`_run` where paths are many, or, once that was found to take no longer, the function as it is."""
+        trial = self.trials.get(exact)
+        if trial is None or len(paths) >= 2 * trial.paths:
+            trial = self.trials[exact] = Trial(self.calls, len(paths))
+        plain, began = trial.runs_plain(self.calls), perf_counter()
+        out = self._uncaptured(key, *call[:2]) if plain else self._run(paths, values, leaves, *call)
+        if type(out) is not Missed and len(trial.plain) < PLAIN:
+            (trial.plain if plain else trial.by_paths).append(perf_counter() - began)
+            if trial.ends(self.calls):
+                self.ended.add(key)
+                self._reports(f"to tell its {len(paths)} paths apart takes longer than the function")
+                paths.clear()
+                self.forget()
+        return out
 
     def _run(
         self,
@@ -462,6 +510,7 @@ class Jitted(Dispatch):
     def clear_cache(self) -> None:
         """Forget every compiled path."""
         self.paths.clear()
+        self.trials.clear()
         self.forget()
         self.fixed.clear()
 

@@ -28,14 +28,19 @@ class _Reporting(Policy):
 REPORTING = _Reporting("only_numpy")
 
 
+def asked() -> bool:
+    """Whether floating point errors are to be raised, called, printed or logged here."""
+    return not {"ignore", "warn"}.issuperset(onp.geterr().values())
+
+
 def follow() -> None:
     """Have NumPy compute from here on if floating point errors are to be raised, called, printed or logged here; the
     policy that was in force before, if they no longer are. only_torch stays: it says that nothing else may compute."""
-    asked = backends.loaded() and not {"ignore", "warn"}.issuperset(onp.geterr().values())
+    reported = backends.loaded() and asked()
     now = current()
-    if asked and now is not REPORTING and (now.plain or not now.only):
+    if reported and now is not REPORTING and (now.plain or not now.only):
         REPORTING.__enter__()
-    elif now is REPORTING and not asked:
+    elif now is REPORTING and not reported:
         at = chosen.get()
         while at is not None and at[0] is REPORTING:
             at = at[1]
@@ -54,14 +59,18 @@ class errstate(onp.errstate):
         self.how = how
 
     def __enter__(self) -> None:
+        before = asked()
         super().__enter__()
+        state.raising += asked() - before
         self.outer = chosen.get()
         follow()
 
     def __exit__(self, *exc: Any) -> None:
         state.busy -= _depth(chosen.get()) - _depth(self.outer)
         chosen.set(self.outer)
+        before = asked()
         super().__exit__(*exc)
+        state.raising += asked() - before
 
     def __call__(self, function: Callable) -> Callable:
         @functools.wraps(function)
@@ -74,7 +83,9 @@ class errstate(onp.errstate):
 
 @functools.wraps(onp.seterr)
 def seterr(*args: Any, **kwargs: Any) -> dict[str, str]:
+    before = asked()
     old = onp.seterr(*args, **kwargs)
+    state.raising += asked() - before
     if current() is REPORTING:
         REPORTING.__exit__()
     follow()
