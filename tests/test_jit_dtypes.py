@@ -330,3 +330,13 @@ def test_a_list_of_an_index_and_a_traced_number_is_an_index():
         found = jit(exchanged, compiler=compiler)(np.array([3.0, 1.0, 2.0, 5.0, 0.0]))
         onp.testing.assert_array_equal(found[0], want[0])
         onp.testing.assert_array_equal(found[1], want[1])
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i8", "f2", "f4", "f8"])
+def test_powers_by_numbers_have_numpys_dtype(dtype: str) -> None:
+    x = onp.array([1, 1], dtype)
+    for power in (2, 2.0, 0.5, -1.0, 1.0, 3.0):
+        for number in (power, onp.float16(power), onp.float32(power), onp.float64(power), onp.int8(abs(power))):
+            want = x**number
+            for f in (lambda x, b: x**b, jit(lambda x, b: x**b)):
+                assert f(np.array(x), number).dtype == want.dtype

@@ -105,8 +105,11 @@ def simple_power(a: Any, b: Any) -> Any:
     is NaN, its power inf; in NumPy 1 the root of an array without axes stays a float32, and a float32's square has
     other bits than its power. NumPy's scalars have powers alone."""
     kind = a.dtype.kind if isinstance(a, ARRAYS) else ""
+    if LEGACY and kind in ("b", "i", "u") and isinstance(b, (int, float, onp.integer, onp.floating)) and b == 2:
+        whole = kind == "b" or isinstance(b, (int, onp.integer))
+        return TABLE["square"] if whole else lambda a: TABLE["square"](TABLE["astype"](a, dtype=onp.float64))
     if kind == "b":
-        return TABLE["square"] if (b.__class__ is int and b == 2) or (LEGACY and type(b) is float and b == 2) else None
+        return TABLE["square"] if b.__class__ is int and b == 2 else None
     number = type(b) in (int, float) or (LEGACY and isinstance(b, (onp.integer, onp.floating)))
     name = SIMPLE_POWERS.get(b) if kind in ("f", "c") and number else None
     if kind in ("f", "c") and number and _by_pow(a, b):
