@@ -281,6 +281,32 @@ def views_records(x: Any) -> Any:
     return onp.asarray(records.f0 * 2), x
 
 
+def makes_records(x: Any) -> Any:
+    dtype = [("v", "f8"), ("n", "i4")]
+    made = np.array([(v, i) for i, v in enumerate(x)], dtype)
+    made["v"][0] = 7
+    return (
+        *(made, np.array((x[0], 1), dtype), np.asarray([[(x[0], 1), (2.5, 2)], [(x.sum(), 3), made[1]]], dtype)),
+        *(np.array([x[:2], x[1:]], dtype), np.fromiter(((v, i) for i, v in enumerate(x)), dtype)),
+        *(np.append(np.zeros(1, dtype), np.array([(x[0], 1)], dtype)), np.array([x[0], (x[1], 2)], dtype)["v"].sum()),
+    )
+
+
+def makes_nested_records(x: Any) -> Any:
+    dtype = [("name", "U3"), ("both", "f8", (2,)), ("in", "f8,i4")]
+    return np.array(
+        [("q", x[:2], (x[0], 1)), ("rest", 2.5, (3, 4)), ("l", [x[0], 3], (x[2], 4)), ("s", x[1], (x[1], 5))], dtype
+    )
+
+
+def makes_integers_in_records(x: Any, n: int) -> Any:
+    return np.array([(x[0], n)], "i1,i4")
+
+
+def makes_wrong_records(x: Any) -> Any:
+    return np.array([(x[0], 1, 2)], "f8,i4")
+
+
 def records() -> tuple:
     return (np.array([(5, 2.5), (3, 4.0), (1, 6.0)], "i4,f8"),)
 
@@ -356,6 +382,13 @@ PROGRAMS: dict[str, tuple[Callable, list]] = {
     "records filled": (fills_records, [records] * 3),
     "several records filled": (fills_several_records, [records] * 3),
     "records viewed": (views_records, [records] * 3),
+    "records made": (makes_records, [lambda: (a(3),)] * 3),
+    "nested records made": (makes_nested_records, [lambda: (a(3),)] * 3),
+    "integers in records made": (
+        makes_integers_in_records,
+        [*[lambda: (a(3), 1)] * 3, lambda: (a(3) * np.nan, 2), lambda: (a(3) + 500, 2), lambda: (a(3), 2**40)],
+    ),
+    "wrong records made": (makes_wrong_records, [lambda: (a(3),)] * 3),
     "objects": (lambda x: x[::-1], [lambda: (np.array([1, "a", None], object),)] * 2),
 }
 

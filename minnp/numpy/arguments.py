@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,10 +20,11 @@ from ..core.arrays.array import (
     stack_nested,
     unwrap,
 )
+from ..core.arrays.writing import may_be_refused, refuse
 from ..core.rows.primitive import TABLE, Primitive
-from ..core.rows.pytree import CONTAINERS, inside
+from ..core.rows.pytree import CONTAINERS, inside, tree_leaves
 from ..core.rows.state import capture
-from ..core.rows.value import OBJECTS, Buffer, Host, Tracer, is_scalar
+from ..core.rows.value import OBJECTS, Buffer, Host, Tracer, concrete, is_scalar
 from ..core.transforms.trace import plain as plain
 
 NOT_GIVEN = onp._NoValue
@@ -39,6 +41,8 @@ def as_array(x: Any, dtype: Any = None) -> ndarray:
     if type(x) in ARRAY_TYPES:
         return x if dtype is None or x.dtype == dtype else TABLE["astype"](x, dtype=onp.dtype(dtype))
     if isinstance(x, (list, tuple)) and holds_handle(x):
+        if dtype is not None and onp.dtype(dtype).names:
+            return _records(x, onp.dtype(dtype))
         made = stack_nested(list(x), dtype)
         if made.dtype.char != "O" or (watching := capture.get()) is None or watching.symbolic:
             return made
@@ -47,6 +51,43 @@ def as_array(x: Any, dtype: Any = None) -> ndarray:
         if any(isinstance(read(s), (Tracer, Buffer)) for s in sources):
             return made
     return array_of(host_of(numpys_own(x), dtype))
+
+
+def _records(x: Any, dtype: onp.dtype) -> ndarray:
+    """The array of records that nested lists and tuples with traced numbers make, field by field: to NumPy a tuple is a
+    record there, and a number is one that has it in all fields."""
+    shape = onp.shape(_each(x, lambda e: onp.zeros(() if isinstance(e, tuple) else onp.shape(e), bool)))
+    made = TABLE["copy"](array_of(onp.zeros(shape, dtype)))
+    for i, name in enumerate(dtype.names):
+        base, each = dtype[name].base, dtype[name].shape
+        field = functools.partial(_of_field, i=i, dtype=dtype)
+        values = _each(x, field)
+        for number in [read(e) for e in tree_leaves(values) if type(e) in ARRAY_TYPES]:
+            if type(number) is Tracer and may_be_refused(number, base):
+                if (watching := capture.get()) is not None:
+                    watching.ends(f"a number of {number.dtype} becomes one of {base}, which refuses some")
+                    return array_of(host_of(unwrap(x, []), dtype))
+                refuse(concrete(number), base)
+        if each:  # of which a number gives all elements
+            whole = lambda e, f=field, to=base, shape=each: TABLE["broadcast_to"](as_array(f(e), to), shape=shape)
+            values = _each(x, whole)
+        made[name] = as_array(values, base)
+    return made
+
+
+def _each(x: Any, leaf: Callable) -> Any:
+    """leaf(e) of all elements of nested lists that are none."""
+    return [_each(e, leaf) for e in x] if isinstance(x, list) else leaf(x)
+
+
+def _of_field(x: Any, i: int, dtype: onp.dtype) -> Any:
+    """The i-th field of what becomes a record. Raises ValueError for a tuple of another length."""
+    if isinstance(x, tuple):
+        if len(x) != len(dtype):
+            raise ValueError(f"could not assign tuple of length {len(x)} to structure with {len(dtype)} fields.")
+        return x[i]
+    names = x.dtype.names if isinstance(x, ARRAYS) else None
+    return x if names is None else x[names[i]]
 
 
 def operand(x: Any) -> Any:

@@ -358,6 +358,8 @@ def fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
     rest += items if count < 0 else itertools.islice(items, count - len(begun) - 1)
     if 0 <= count != len(begun) + len(rest):
         _short(count, len(begun) + len(rest))
+    if dtype.names:
+        return as_array([*begun, *rest], dtype)
     base, shape = dtype.base, dtype.shape
     if base.kind not in "biufc":
         raise errors.TracedValueError(

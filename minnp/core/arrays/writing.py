@@ -304,11 +304,11 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         watching.ends(SHARED)
         watching.ended = ended  # other arguments may not
         return write(h, *said, fresh)
-    if type(value) is Tracer and may_be_refused(value, old.dtype):
+    if type(value) is Tracer and may_be_refused(value, h.dtype):
         if watching is not None and not watching.symbolic:
-            watching.ends(f"a number of {value.dtype} is written into an array of {old.dtype}, which refuses some")
+            watching.ends(f"a number of {value.dtype} is written into an array of {h.dtype}, which refuses some")
             return write(h, *said, fresh)
-        refuse(concrete(value), old.dtype)
+        refuse(concrete(value), h.dtype)
     lies = example(old)
     if type(lies) is Host and not lies.flags.writeable:
         if watching is not None:
