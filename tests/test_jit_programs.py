@@ -8,6 +8,7 @@ import copy
 import dataclasses
 import datetime
 import functools
+import io
 import json
 import threading
 from collections.abc import Callable
@@ -307,6 +308,28 @@ def makes_wrong_records(x: Any) -> Any:
     return np.array([(x[0], 1, 2)], "f8,i4")
 
 
+def draws_into(x: Any) -> Any:
+    r, y = np.random.default_rng(0), np.zeros(3)
+    r.standard_normal(out=y)
+    return r.random(out=x) is x, x * y
+
+
+def writes_to_plain(x: Any) -> Any:
+    total, both = onp.zeros(3), (onp.zeros(3), onp.zeros(3))
+    total += x
+    np.add(total, x, out=total)
+    np.divmod(x, 0.75, out=both)
+    return total * x, [np.asarray(y) for y in both]
+
+
+def saves_and_loads(x: Any) -> Any:
+    file, lines = io.BytesIO(), io.StringIO("1 2 3\n4 5 6")
+    np.save(file, x)
+    np.savez(file, x=x * 2)
+    file.seek(0)
+    return np.load(file) * 3, np.loadtxt(lines, max_rows=1) * x
+
+
 def records() -> tuple:
     return (np.array([(5, 2.5), (3, 4.0), (1, 6.0)], "i4,f8"),)
 
@@ -389,6 +412,9 @@ PROGRAMS: dict[str, tuple[Callable, list]] = {
         [*[lambda: (a(3), 1)] * 3, lambda: (a(3) * np.nan, 2), lambda: (a(3) + 500, 2), lambda: (a(3), 2**40)],
     ),
     "wrong records made": (makes_wrong_records, [lambda: (a(3),)] * 3),
+    "draws into an argument": (draws_into, [lambda: (a(3),)] * 5),
+    "out= of numpy's": (writes_to_plain, [lambda: (a(3),)] * 5),
+    "files in memory": (saves_and_loads, [lambda: (a(3),), lambda: (a(3) * 2,)] * 3),
     "objects": (lambda x: x[::-1], [lambda: (np.array([1, "a", None], object),)] * 2),
 }
 

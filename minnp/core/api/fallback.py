@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ... import errors
-from ..arrays.array import of_subclass, unwrap
+from ..arrays.array import ends_capture, of_subclass, unwrap
 from ..rows.dispatch import bind
 from ..rows.primitive import Primitive
 from ..rows.pytree import CONTAINERS, replaced
@@ -26,10 +26,15 @@ class Leaf:
         return f"Leaf({self.i})"
 
 
+def writes_traced(e: Any, values: list, options: dict) -> bool:
+    """Whether a call without a definition writes to a traced array."""
+    out = options.get("out")
+    return any(type(v) is Tracer for v in (*(values if e.writes else ()), *(out if type(out) is tuple else (out,))))
+
+
 def fallback(e: Any, values: list, options: dict) -> Any:
     """Run NumPy's callable as a row without rules: its array arguments are the row's, the rest is frozen."""
-    out = options.get("out")
-    if any(type(v) is Tracer for v in (*(values if e.writes else ()), *(out if type(out) is tuple else (out,)))):
+    if writes_traced(e, values, options):
         raise errors.TracedValueError(
             f"{e.name} writes to or from a traced array in a way that has no gradient; assign with x[...] = v, "
             "or make a new array"
@@ -44,7 +49,9 @@ def fallback(e: Any, values: list, options: dict) -> Any:
 
         kernel.host = host
         row = e.row = Primitive(e.name, kernel, view=True)
-    if watched():  # an iterator could be read by the first call alone
+    files = any(hasattr(v, "readline") for v in (*values, *options.values()))
+    if watched() and not (files and ends_capture("the function reads an open file")):
+        # an iterator could be read by the first call alone
         values = [unwrap(list(v), []) if isinstance(v, Iterator) else v for v in values]
     leaves: list = []
     arguments = freeze((tuple(values), options), leaves)

@@ -25,7 +25,18 @@ import numpy as onp
 from ... import errors
 from ..arrays import array as _array
 from ..arrays import devices
-from ..arrays.array import ARRAY_TYPES, Array, array_of, leave_to_subclasses, ndarray, read, taken, unwrap, wrap
+from ..arrays.array import (
+    ARRAY_TYPES,
+    Array,
+    array_of,
+    ends_capture,
+    leave_to_subclasses,
+    ndarray,
+    read,
+    taken,
+    unwrap,
+    wrap,
+)
 from ..arrays.hooks import for_us, unread
 from ..arrays.saved import FIXED, expose, note
 from ..arrays.writing import release, shared_root, warn_of_sharing, write
@@ -37,7 +48,7 @@ from ..rows.primitive import NO_PARAMS, TABLE
 from ..rows.pytree import CONTAINERS, inside, replaced
 from ..rows.state import capture, state
 from ..rows.value import STAND_INS, Buffer, Host, Tracer, Value, owner
-from .fallback import fallback
+from .fallback import fallback, writes_traced
 
 # Arguments that are their own value: no array can hide in them.
 STATIC = {int, float, complex, bool, str, bytes, type(None), slice, type(...), type, Host, range}
@@ -290,7 +301,7 @@ def written(e: Entry, values: Any, options: dict) -> list:
 
 
 def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -> Any:
-    out = None
+    said, out = (args, kwargs), None
     if "out" in kwargs:
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
@@ -312,6 +323,8 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
             args, kwargs = args[:at], {**kwargs, "dtype": dtype}
     result = _defined(e, args, kwargs)
     if result is NotImplemented:
+        if writes_traced(e, values, options) and ends_capture(f"np.{e.name} writes to an array, as no row does"):
+            return _invoke(e, *said)
         result = wrap(fallback(e, values, options))
         out = None  # the fallback row gave `out` to NumPy
     else:  # its rows count themselves
@@ -506,6 +519,8 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fres
     if type(results) is not tuple:
         results = (results,)
     rule = out_rule(name)
+    if any(type(o) is Host for o in outs):
+        ends_capture(f"np.{name} writes to an array of plain NumPy")
     given = [read(r) if type(r) in ARRAY_TYPES else r for r in results]  # NumPy's own arrays may receive host data
     outs = [array_of(o) if isinstance(o, Host) and not isinstance(r, Value) else o for o, r in zip(outs, given)]
     for o, r in zip(outs, results, strict=False):

@@ -512,11 +512,21 @@ def of_subclass(x: Any) -> bool:
 
 def leave_to_subclasses(arguments: Any) -> None:
     """End a capture that meets an array of a subclass, for which no tracer stands: the rest runs as it is."""
-    watching, found = capture.get() if state.busy else None, []
-    if watching is not None and not watching.symbolic:
-        replaced(arguments, lambda e: (of_subclass(e) and found.append(e)) or e)
-        if found:
-            watching.ends(f"the function computes with a {type(found[0]).__name__}, whose operators are its own")
+    if not state.busy or capture.get() is None:
+        return
+    found: list = []
+    replaced(arguments, lambda e: (of_subclass(e) and found.append(e)) or e)
+    if found:
+        ends_capture(f"the function computes with a {type(found[0]).__name__}, whose operators are its own")
+
+
+def ends_capture(why: str) -> bool:
+    """Whether a capture was active: it ends, and the rest of what it watched runs as it is."""
+    watching = capture.get() if state.busy else None
+    if watching is None or watching.symbolic:
+        return False
+    watching.ends(why)
+    return True
 
 
 def numpys_own(x: Any) -> Any:
