@@ -1581,3 +1581,448 @@ def test_what_the_function_itself_reaches_is_found_without_a_search_of_the_proce
             assert type(held()) is np.ndarray
             onp.testing.assert_array_equal(held(), x * i * 2)
     assert [float(s) for s in holder.seen] == [6.0 * i for i in range(1, 5)]
+
+
+# ------------------------------------------------------------------ code that Python runs without a name in the code
+class Setting:
+    """A number outside, which only the code that is meant reads."""
+
+    def __init__(self) -> None:
+        self.scale = 1.0
+
+
+def by_init(s: Setting) -> Callable:
+    class Made:
+        def __init__(self, x: Any) -> None:
+            self.x = x * s.scale
+
+    return lambda x: Made(x).x
+
+
+def by_new(s: Setting) -> Callable:
+    class Made:
+        def __new__(cls) -> Any:
+            made = super().__new__(cls)
+            made.v = s.scale
+            return made
+
+    return lambda x: x * Made().v
+
+
+def by_init_of_a_base(s: Setting) -> Callable:
+    class Base:
+        def __init__(self) -> None:
+            self.v = s.scale
+
+    class Made(Base):
+        pass
+
+    return lambda x: x * Made().v
+
+
+def by_init_of_the_class_of_an_object(s: Setting) -> Callable:
+    class Made:
+        def __init__(self) -> None:
+            self.v = s.scale
+
+    made = Made()
+    return lambda x: x * type(made)().v
+
+
+def by_a_class_in_a_dict(s: Setting) -> Callable:
+    class Made:
+        def __init__(self) -> None:
+            self.v = s.scale
+
+    classes = {"made": Made}
+    return lambda x: x * classes["made"]().v
+
+
+def by_a_class_method(s: Setting) -> Callable:
+    class Made:
+        def __init__(self) -> None:
+            self.v = s.scale
+
+        @classmethod
+        def make(cls) -> Any:
+            return cls()
+
+    made = Made()
+    return lambda x: x * made.make().v
+
+
+def by_post_init(s: Setting) -> Callable:
+    @dataclasses.dataclass
+    class Made:
+        x: Any
+
+        def __post_init__(self) -> None:
+            self.x = self.x * s.scale
+
+    return lambda x: Made(x).x
+
+
+def by_default_factory(s: Setting) -> Callable:
+    @dataclasses.dataclass
+    class Made:
+        v: float = dataclasses.field(default_factory=lambda: s.scale)
+
+    return lambda x: x * Made().v
+
+
+def by_replace(s: Setting) -> Callable:
+    @dataclasses.dataclass
+    class Made:
+        v: float
+
+        def __post_init__(self) -> None:
+            self.v = self.v * s.scale
+
+    made = Made(1.0)
+    return lambda x: x * dataclasses.replace(made, v=2.0).v
+
+
+def by_init_subclass(s: Setting) -> Callable:
+    class Base:
+        def __init_subclass__(cls) -> None:
+            cls.v = s.scale
+
+    def f(x: Any) -> Any:
+        class Made(Base):
+            pass
+
+        return x * Made.v
+
+    return f
+
+
+def by_the_body_of_a_class(s: Setting) -> Callable:
+    def f(x: Any) -> Any:
+        class Made:
+            v = s.scale
+
+        return x * Made.v
+
+    return f
+
+
+def by_an_exception(s: Setting) -> Callable:
+    class Failed(Exception):
+        def __init__(self, x: Any) -> None:
+            self.x = x * s.scale
+
+    def f(x: Any) -> Any:
+        try:
+            raise Failed(x)
+        except Failed as e:
+            return e.x
+
+    return f
+
+
+def by_the_text_of_an_exception(s: Setting) -> Callable:
+    class Failed(Exception):
+        def __str__(self) -> str:
+            return str(s.scale)
+
+    def f(x: Any) -> Any:
+        try:
+            raise Failed
+        except Failed as e:
+            return x * float(str(e))
+
+    return f
+
+
+def by_a_formatted_object(s: Setting) -> Callable:
+    class Shown:
+        def __repr__(self) -> str:
+            return str(s.scale)
+
+    shown = Shown()
+    return lambda x: x * float(f"{shown!r}")
+
+
+def by_a_method(name: str, use: Callable) -> Callable:
+    def make(s: Setting) -> Callable:
+        made = type("Made", (), {name: lambda self, *args: s.scale, "__module__": __name__})()
+        return lambda x: use(x, made)
+
+    make.__name__ = name
+    return make
+
+
+def by_a_method_of_a_metaclass(name: str, use: Callable) -> Callable:
+    def make(s: Setting) -> Callable:
+        meta = type("Meta", (type,), {name: lambda cls, *args: s.scale, "__module__": __name__})
+        made = meta("Made", (), {"__module__": __name__})
+        return lambda x: use(x, made)
+
+    make.__name__ = f"meta{name}"
+    return make
+
+
+def by_missing(s: Setting) -> Callable:
+    class Table(dict):
+        def __missing__(self, key: Any) -> Any:
+            return s.scale
+
+    table = Table()
+    return lambda x: x * table["a"]
+
+
+def by_missing_of_an_enum(s: Setting) -> Callable:
+    class Kind(enum.Enum):
+        A = 1.0
+        B = 2.0
+
+        @classmethod
+        def _missing_(cls, value: Any) -> Any:
+            return cls.A if s.scale < 2 else cls.B
+
+    return lambda x: x * Kind(7).value
+
+
+def by_a_method_of_a_number(s: Setting) -> Callable:
+    class Rate(float):
+        def twice(self) -> Any:
+            return 2 * self * s.scale
+
+    rate = Rate(1.0)
+    return lambda x: x * rate.twice()
+
+
+def by_a_method_of_an_enum(s: Setting) -> Callable:
+    class Kind(enum.Enum):
+        A = 1
+
+        def scale(self) -> Any:
+            return s.scale
+
+    kind = Kind.A
+    return lambda x: x * kind.scale()
+
+
+def by_single_dispatch(s: Setting) -> Callable:
+    class Made:
+        @functools.singledispatchmethod
+        def scaled(self, k: Any) -> Any:
+            return k
+
+        @scaled.register
+        def _(self, k: int) -> Any:
+            return k * s.scale
+
+    made = Made()
+    return lambda x: x * made.scaled(1)
+
+
+def by_a_partial_method(s: Setting) -> Callable:
+    class Made:
+        def scaled(self, k: Any, x: Any) -> Any:
+            return k * x * s.scale
+
+        twice = functools.partialmethod(scaled, 2)
+
+    made = Made()
+    return lambda x: made.twice(x)
+
+
+def by_a_method_of_super(s: Setting) -> Callable:
+    class Base:
+        def other(self, x: Any) -> Any:
+            return x * s.scale
+
+    class Made(Base):
+        def scaled(self, x: Any) -> Any:
+            return super().other(x)
+
+    made = Made()
+    return lambda x: made.scaled(x)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(by_init, by_new, by_init_of_a_base, by_init_of_the_class_of_an_object, by_a_class_in_a_dict),
+        *(by_a_class_method, by_post_init, by_default_factory, by_replace, by_init_subclass, by_the_body_of_a_class),
+        *(by_an_exception, by_the_text_of_an_exception, by_a_formatted_object, by_missing, by_missing_of_an_enum),
+        *(by_a_method_of_a_number, by_a_method_of_an_enum, by_single_dispatch, by_a_partial_method),
+        by_a_method_of_super,
+        by_a_method("__call__", lambda x, m: x * m()),
+        by_a_method("__rtruediv__", lambda x, m: x * (1.0 / m)),
+        by_a_method("__reversed__", lambda x, m: x * reversed(m)),
+        by_a_method("__trunc__", lambda x, m: x * math.trunc(m)),
+        by_a_method_of_a_metaclass("__call__", lambda x, m: x * m()),
+        by_a_method_of_a_metaclass("__getattr__", lambda x, m: x * m.anything),
+        by_a_method_of_a_metaclass("__instancecheck__", lambda x, m: x if isinstance(3, m) else -x),
+        by_a_method_of_a_metaclass("__subclasscheck__", lambda x, m: x if issubclass(int, m) else -x),
+        by_a_method_of_a_metaclass("__contains__", lambda x, m: x if 3 in m else -x),
+        by_a_method_of_a_metaclass("__truediv__", lambda x, m: x * (m / 2)),
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_what_code_reads_that_python_calls_itself_is_looked_at(make: Callable) -> None:
+    s = Setting()
+    f = make(s)
+    g = jit(f)
+    for scale in (1.0, 1.0, 2.0, 3.0, 0.0, 0.0, 4.0, 1.0):
+        s.scale = scale
+        assert g(X).tolist() == f(X).tolist()
+
+
+def test_fields_that_a_dataclass_compares_or_shows_are_looked_at() -> None:
+    @dataclasses.dataclass
+    class Point:
+        a: float
+        b: float = 0.0
+
+    here, there = Point(1.0), Point(1.0)
+    for f in (
+        lambda x: x if here == there else -x,
+        lambda x: x if there in [here] else -x,
+        lambda x: x * len(repr(there)),
+        lambda x: x * dataclasses.astuple(there)[0],
+    ):
+        g = jit(f)
+        for a in (1.0, 1.0, 200.0, 3.0, 1.0):
+            there.a = a
+            assert g(X).tolist() == f(X).tolist()
+
+
+def instances_counted() -> Callable:
+    class Counted:
+        n = 0
+
+        def __init__(self) -> None:
+            Counted.n += 1
+            self.id = Counted.n
+
+    return lambda x: x * Counted().id
+
+
+def instances_numbered() -> Callable:
+    numbers = itertools.count(1)
+
+    class Numbered:
+        def __init__(self) -> None:
+            self.id = next(numbers)
+
+    return lambda x: x * Numbered().id
+
+
+def singleton() -> Callable:
+    class Single:
+        made = None
+
+        def __new__(cls) -> Any:
+            if cls.made is None:
+                cls.made = super().__new__(cls)
+                cls.made.n = 0
+            return cls.made
+
+    def f(x: Any) -> Any:
+        s = Single()
+        s.n += 1
+        return x * s.n
+
+    return f
+
+
+def singleton_of_a_metaclass() -> Callable:
+    made: dict = {}
+
+    class Meta(type):
+        def __call__(cls, *args: Any) -> Any:
+            if cls not in made:
+                made[cls] = super().__call__(*args)
+            return made[cls]
+
+    class Single(metaclass=Meta):
+        def __init__(self) -> None:
+            self.n = 0
+
+    def f(x: Any) -> Any:
+        s = Single()
+        s.n += 1
+        return x * s.n
+
+    return f
+
+
+def attributes_shared() -> Callable:
+    held = {"n": 0}
+
+    class Shared:
+        def __init__(self) -> None:
+            self.__dict__ = held
+
+    def f(x: Any) -> Any:
+        s = Shared()
+        s.n += 1
+        return x * s.n
+
+    return f
+
+
+def counted_by_a_metaclass() -> Callable:
+    counts: list = []
+
+    class Meta(type):
+        def __getattr__(cls, name: str) -> Any:
+            counts.append(1)
+            return len(counts)
+
+    class Made(metaclass=Meta):
+        pass
+
+    return lambda x: x * Made.n
+
+
+def counted_by_a_partial_method() -> Callable:
+    counts: list = []
+
+    class Made:
+        def scaled(self, k: Any, x: Any) -> Any:
+            counts.append(1)
+            return k * x * len(counts)
+
+        twice = functools.partialmethod(scaled, 2)
+
+    made = Made()
+    return lambda x: made.twice(x)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(instances_counted, instances_numbered, singleton, singleton_of_a_metaclass, attributes_shared),
+        *(counted_by_a_metaclass, counted_by_a_partial_method),
+    ],
+)
+def test_what_code_stores_that_python_calls_itself_is_stored_at_every_call(make: Callable) -> None:
+    f, g = make(), jit(make())
+    for _ in range(6):
+        assert g(X).tolist() == f(X).tolist()
+
+
+def test_code_that_makes_objects_is_none_of_functions_that_use_them() -> None:
+    numbers = itertools.count()
+
+    class Model:
+        def __init__(self) -> None:
+            self.id = next(numbers)
+            self.w = np.arange(3.0) + 1
+
+        def __repr__(self) -> str:
+            return f"Model {self.id}"
+
+        def __call__(self, x: Any) -> Any:
+            return x * self.w
+
+    model = Model()
+    f = jit(lambda x: model(x))
+    for i in range(5):
+        model.id = i
+        f(X)
+    assert f.captures == 1

@@ -21,14 +21,18 @@ import sysconfig
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from types import (
+    BuiltinFunctionType,
     BuiltinMethodType,
     CellType,
+    ClassMethodDescriptorType,
     CodeType,
     FunctionType,
     GeneratorType,
+    MethodDescriptorType,
     MethodType,
     ModuleType,
     SimpleNamespace,
+    WrapperDescriptorType,
 )
 from typing import Any
 
@@ -54,18 +58,24 @@ class Absent(enum.Enum):
 
 ABSENT = Absent.ABSENT
 NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic, onp.dtype, enum.Enum)
+PLAIN = {int, float, complex, bool, str, bytes, type(None), Absent}
 STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 UNBOUND = (LookupError, ValueError, TypeError)  # what a binding raises that holds nothing any more
 MOST, LONGEST = 10_000, 1_000  # objects that are looked into, and items of one of them
 NAMESPACES = (SimpleNamespace, argparse.Namespace)  # of libraries, with the user's values
-# Methods that Python calls without their names being in the code
-SPECIAL = "call get getattr getattribute getitem len iter next contains bool enter exit float int index complex array"
-SPECIAL += " abs round neg pos invert lt le gt ge eq ne"
-BINARY = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift divmod"
 DEFAULTS = ("__defaults__", "__kwdefaults__")
-SPECIAL = {f"__{n}__" for n in [*SPECIAL.split(), *[side + n for n in BINARY.split() for side in ("", "r", "i")]]}
+# Methods that Python calls without their names being in the code: where an object or a subclass is made, where a text
+# is made of one, and (all the others) anywhere
+MAKING = {"__new__", "__init__", "__post_init__", "__init_subclass__", "__set_name__", "__prepare__", "_missing_"}
+MAKERS = {"type", "__class__", "replace"}  # what code says that makes another object of the class of one
+SHOWING = {"__repr__", "__str__", "__format__"}
+SHOWERS = {"repr", "str", "print", "format", "ascii"}
+FIELDS = {"asdict", "astuple", "fields"}  # functions of dataclasses that read all fields
+COMPILED = (WrapperDescriptorType, MethodDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType)  # read nothing
+COMPARING = {"index", "count", "remove"}  # methods that compare objects, as == and `in` do
 # What code says that asks whether an attribute is there
-ASKING = {"hasattr", "getattr", "vars", "AttributeError", "Exception"}
+GLOBALS = {"LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}  # LOAD_NAME in the body of a class
+ASKING = {"hasattr", "getattr", "vars", "__dict__", "AttributeError", "Exception"}
 BUILTINS = frozenset(vars(builtins))
 CONTAINERS = (list, dict, set, deque)
 LISTED = 32  # items of a list whose numbers are looked at
@@ -179,15 +189,77 @@ def drawn_from(x: Any) -> bool:
     return isinstance(x, GeneratorType) or (module_of(t) in ("builtins", "itertools") and hasattr(t, "__next__"))
 
 
-def members(m: Any) -> Iterator[Any]:
+class Uses:
+    """What code that a function may run uses.
+
+    names    attributes and strings in it; None, the key of a cell, is always named
+    classes  those whose methods Python may call, and whether objects of them may be made
+    """
+
+    def __init__(self) -> None:
+        self.names: set[Any] = {None}
+        self.classes: dict[type, bool] = {}
+        self.shows = False  # whether texts may be made of objects
+        self.compares = False  # whether objects may be compared by == or `in`
+
+    def add_class(self, c: type, made: bool) -> None:
+        for base in c.__mro__:
+            if base is not object and base is not type:
+                self.classes[base] = made or self.classes.get(base, False)
+
+    def members(self) -> list[tuple[type, str, Any]]:
+        """(class, name, member) of those that the code names or Python may call without."""
+        self.shows |= not SHOWERS.isdisjoint(self.names)
+        self.compares |= not COMPARING.isdisjoint(self.names)
+        fields = not FIELDS.isdisjoint(self.names)
+        for c in self.classes if fields or self.compares or self.shows else ():
+            if fields or (self.compares and _generated(c, "__eq__")) or (self.shows and _generated(c, "__repr__")):
+                self.names.update(vars(c).get("__dataclass_fields__", ()))
+        made = not MAKERS.isdisjoint(self.names) or any(
+            isinstance(m, classmethod) and n in self.names for c in self.classes for n, m in vars(c).items()
+        )
+        return [
+            (c, n, m)
+            for c, own in self.classes.items()
+            for n, m in vars(c).items()
+            if n in self.names or (dunder(n) and self._runs(c, n, m, made or own))
+        ]
+
+    def _runs(self, c: type, name: str, member: Any, made: bool) -> bool:
+        if type(member) in COMPILED or not (callable(member) or isinstance(member, classmethod)):
+            return False
+        if name in MAKING:
+            return made
+        return not _generated(c, name) and (self.shows or name not in SHOWING)
+
+
+def dunder(name: str) -> bool:
+    """Whether a member has a name under which Python itself calls it."""
+    return name in MAKING or (name[:2] == name[-2:] == "__")
+
+
+def _generated(c: type, name: str) -> bool:
+    """Whether a method of a class is one that dataclass wrote."""
+    code = getattr(inspect.unwrap(vars(c).get(name)), "__code__", None)
+    return "__dataclass_fields__" in vars(c) and code is not None and code.co_filename == "<string>" and dunder(name)
+
+
+def members(m: Any, c: type, name: str) -> Iterator[Any]:
     """The functions and objects in a member of a class."""
-    if isinstance(m, (classmethod, staticmethod)):
+    if callable(m) and _generated(c, name):  # its code names all fields; it may call their default factories
+        f = inspect.unwrap(m)
+        yield from (f.__defaults__, f.__kwdefaults__, *[x.cell_contents for x in f.__closure__ or ()])
+    elif isinstance(m, functools.singledispatchmethod):
+        yield from (m.func, *m.dispatcher.registry.values())
+    elif isinstance(m, functools.partialmethod):
+        yield from (m.func, *m.args, *m.keywords.values())
+    elif isinstance(m, (classmethod, staticmethod)):
         yield m.__func__
     elif isinstance(m, property):
         yield from [f for f in (m.fget, m.fset) if f is not None]
     elif isinstance(m, functools.cached_property):
         yield m.func
-    elif not (isinstance(m, FunctionType) and m.__code__.co_filename == "<string>"):  # a dataclass's own __eq__
+    else:
         yield m
 
 
@@ -203,8 +275,8 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
     others: list[Binding] = []
     drawn: list[Binding] = []
     objects: list[tuple[Any, Binding | None]] = []  # with attributes, and what led to them
-    names: set[Any] = {None, *SPECIAL}  # attributes and strings in the code; None, the key of a cell, is always named
-    classes: dict[type, None] = {}
+    uses = Uses()
+    names = uses.names
     seen: dict[int, Any] = {}
     own: list[tuple] = []  # what the classes of objects hold for them all
     pending: list[tuple[Any, Binding | None]] = [(x, None) for x in (function, *roots)]
@@ -224,7 +296,7 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
             ):
                 if isinstance(default, CONTAINERS):
                     before.add(default)
-            for binding in _inside(x, names, classes):
+            for binding in _inside(x, uses):
                 if type(binding) is not Binding:
                     pending.append((binding, via))
                     continue
@@ -238,6 +310,8 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
                     binding.look()
                 elif isinstance(binding.value, NUMBERS):
                     others += [] if binding.foreign else [binding]
+                    if type(binding.value) not in PLAIN and _users(binding.value):  # a class of the user's
+                        pending.append((binding.value, binding))
                 else:
                     if not binding.foreign and type(binding.value) in CONTAINERS:
                         others.append(counted(binding.holder, binding.key, binding.value, via))
@@ -249,17 +323,17 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
                 if not isinstance(x, ModuleType):
                     before.add(vars(x))
         if not pending:
-            own = [(c, n, vars(c)[n]) for c in classes for n in vars(c).keys() & names]
-            parts = [(m, None) for *_, x in own if not isinstance(x, CONTAINERS) for m in members(x)]
+            own = uses.members()
+            parts = [(m, None) for c, n, x in own if not isinstance(x, CONTAINERS) for m in members(x, c, n)]
             parts += [(x, Binding(vars(c), n, x)) for c, n, x in own if isinstance(x, CONTAINERS)]
             pending = [(x, via) for x, via in parts if id(x) not in seen and not isinstance(x, (*ARRAYS, *NUMBERS))]
     for c, n, v in own:
-        member = counted(vars(c), n, v, None) if type(v) in CONTAINERS else Binding(vars(c), n, v)
+        member = counted(vars(c), n, v, None) if type(v) in CONTAINERS else Binding(vars(c), n, v, True)
         (found if isinstance(v, ARRAYS) else others).append(member)
     if not names.isdisjoint(ASKING):
         names.update(p.key for p in found + others)
     # what an object's own attribute would hide
-    hides = {c for c, n, _ in own if n not in SPECIAL}
+    hides = {c for c, n, _ in own if not dunder(n)}
     for x, via in objects:
         if not names.isdisjoint(ASKING) or not hides.isdisjoint(type(x).__mro__):
             others.append(counted([vars(x)], 0, vars(x), via))
@@ -285,22 +359,15 @@ def counted(holder: Any, key: Any, value: Any, via: Binding | None) -> Binding:
     return binding
 
 
-def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
-    """The bindings in one object, and objects it is made of for good; adds to the names and classes that code uses."""
+def _inside(x: Any, uses: Uses) -> Iterator[Any]:
+    """The bindings in one object, and objects it is made of for good; adds to what code uses."""
     if isinstance(x, FunctionType):
         own, named = _own(x.__code__.co_filename), set()
         for code in _nested(x.__code__):
-            names.update(c for c in code.co_consts if type(c) is str)
-            if own and not state.CODE_IS_KNOWN:
-                names.update(code.co_names)
-                named.update(code.co_names)
-                continue
-            for i in dis.get_instructions(code) if own else ():
-                if i.opname in ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR"):
-                    names.add(i.argval)
-                elif i.opname in ("LOAD_GLOBAL", "STORE_GLOBAL"):
-                    named.add(i.argval)
-        names |= named
+            uses.names.update(c for c in code.co_consts if type(c) is str)
+            if own:
+                named |= _scan(code, uses)
+        uses.names |= named
         for cell in x.__closure__ or ():
             try:
                 value = cell.cell_contents
@@ -312,7 +379,7 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
         for name in (named & BUILTINS) - x.__globals__.keys():
             yield Binding(x.__globals__, name, ABSENT)
         yield from [Binding(x.__dict__, k, v) for k, v in x.__dict__.items()] if own else ()
-        names.update(DEFAULTS)
+        uses.names.update(DEFAULTS)
         for kept in DEFAULTS if own else ():
             if getattr(x, kept):
                 yield Binding(Slots(x), kept, getattr(x, kept))
@@ -320,33 +387,59 @@ def _inside(x: Any, names: set, classes: dict) -> Iterator[Any]:
         yield from (x.__func__, x.__self__)
     elif isinstance(x, functools.partial):
         yield from (x.func, *x.args, *x.keywords.values())
-    elif isinstance(x, (dict, list, tuple, deque)):
-        items = x.items() if isinstance(x, dict) else enumerate(x)
-        if len(x) <= LONGEST and not many_numbers(x):
-            yield from [Binding(x, k, v, True) for k, v in items]
     elif isinstance(x, ModuleType):
         if _own(getattr(x, "__file__", "" if getattr(x, "__spec__", None) is None else None)):
             yield from [Binding(vars(x), k, v) for k, v in vars(x).items() if not isinstance(v, ModuleType)]
     elif isinstance(x, type):
         if _own(_file(x)):
-            classes.update(dict.fromkeys(c for c in x.__mro__ if c is not object))
-    elif not holds(x):
-        return
-    elif "__wrapped__" in getattr(x, "__dict__", ()):
-        yield x.__wrapped__
-    elif not module_of(type(x)).startswith(OURS):
-        own = _users(x)
-        attributes = getattr(x, "__dict__", {})
-        for key, value in attributes.items():
-            binding = Binding(attributes, key, value)
-            binding.foreign = not own
-            yield binding
-        for c in type(x).__mro__ if own else ():
-            slots = Slots(x)
-            named = vars(c).get("__slots__", ())
-            yield from [Binding(slots, n, slots[n]) for n in ((named,) if type(named) is str else named)]
-        if own:
-            classes.update(dict.fromkeys(c for c in type(x).__mro__ if c is not object))
+            uses.add_class(x, True)
+        if _own(_file(type(x))):
+            uses.add_class(type(x), False)
+    else:
+        if isinstance(x, (dict, list, tuple, deque)) and len(x) <= LONGEST and not many_numbers(x):
+            yield from [Binding(x, k, v, True) for k, v in (x.items() if isinstance(x, dict) else enumerate(x))]
+        if not holds(x):
+            return
+        if "__wrapped__" in getattr(x, "__dict__", ()):
+            yield x.__wrapped__
+        elif not module_of(type(x)).startswith(OURS):
+            yield from _attributes(x, uses)
+
+
+def _scan(code: CodeType, uses: Uses) -> set[str]:
+    """The globals that code names; adds the attributes that it names, and what else it does, to `uses`."""
+    if not state.CODE_IS_KNOWN:
+        uses.names.update(code.co_names)
+        uses.shows = uses.compares = True
+        return set(code.co_names)
+    named, before = set(), ""
+    for i in dis.get_instructions(code):
+        if i.opname in GLOBALS:
+            named.add(i.argval)
+        elif i.opcode in dis.hasname:
+            uses.names.add(i.argval)
+        elif i.opname == "CONTAINS_OP" or (i.opname == "COMPARE_OP" and "=" in i.argrepr and before != "LOAD_CONST"):
+            uses.compares |= i.opname == "CONTAINS_OP" or i.argrepr.strip("bol()") in ("==", "!=")
+        elif i.opname.startswith("FORMAT_"):
+            uses.shows = True
+        before = i.opname
+    return named
+
+
+def _attributes(x: Any, uses: Uses) -> Iterator[Binding]:
+    """The bindings in the attributes of an object."""
+    own = _users(x)
+    attributes = getattr(x, "__dict__", {})
+    for key, value in attributes.items():
+        binding = Binding(attributes, key, value)
+        binding.foreign = not own
+        yield binding
+    for c in type(x).__mro__ if own else ():
+        slots = Slots(x)
+        named = vars(c).get("__slots__", ())
+        yield from [Binding(slots, n, slots[n]) for n in ((named,) if type(named) is str else named)]
+    if own:
+        uses.add_class(type(x), False)
 
 
 def many_numbers(x: Any) -> bool:
