@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import array
 import collections
+import contextvars
 import copy
 import dataclasses
 import datetime
@@ -15,15 +17,19 @@ import operator
 import pickle
 import random
 import struct
+import sys
+import threading
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as onp
 import pytest
 
+import minnp
 import minnp.numpy as np
-from minnp import Context, fx, grad, jit, report
+from minnp import Context, fx, grad, jit, nn, report
 from minnp.core.graph import kept
 from minnp.errors import CaptureError
 
@@ -2024,5 +2030,371 @@ def test_code_that_makes_objects_is_none_of_functions_that_use_them() -> None:
     f = jit(lambda x: model(x))
     for i in range(5):
         model.id = i
+        f(X)
+    assert f.captures == 1
+
+
+def by_a_method_that_a_library_calls(s: Setting) -> Callable:
+    class Scaled(nn.Layer):
+        def forward(self, x: Any) -> Any:
+            return x * s.scale
+
+    scaled = Scaled()
+    return lambda x: scaled(x)
+
+
+def by_a_thread(s: Setting) -> Callable:
+    class Worker(threading.Thread):
+        def run(self) -> None:
+            self.v = s.scale
+
+    def f(x: Any) -> Any:
+        worker = Worker()
+        worker.start()
+        worker.join()
+        return x * worker.v
+
+    return f
+
+
+def by_vectorize(s: Setting) -> Callable:
+    scaled = np.vectorize(lambda v: v * s.scale)
+    return lambda x: scaled(x)
+
+
+def by_vectorize_of_numpy(s: Setting) -> Callable:
+    scaled = onp.vectorize(lambda v: v * s.scale)
+    return lambda x: x * scaled(2.0)
+
+
+def by_frompyfunc(s: Setting) -> Callable:
+    scaled = onp.frompyfunc(lambda v: v * s.scale, 1, 1)
+    return lambda x: x * scaled(2.0)
+
+
+def by_an_element_of_a_set(s: Setting) -> Callable:
+    class Scaled:
+        def scaled(self) -> Any:
+            return s.scale
+
+    few = {Scaled()}
+    return lambda x: x * next(iter(few)).scaled()
+
+
+def by_methodcaller(s: Setting) -> Callable:
+    class Scaled:
+        def scaled(self) -> Any:
+            return s.scale
+
+    scaled, call = Scaled(), operator.methodcaller("scaled")
+    return lambda x: x * call(scaled)
+
+
+def by_an_import(s: Setting) -> Callable:
+    module = types.ModuleType("of_the_test")
+    module.s = s
+    sys.modules["of_the_test"] = module
+
+    def f(x: Any) -> Any:
+        from of_the_test import s
+
+        return x * s.scale
+
+    return f
+
+
+def by_an_evaluated_text(s: Setting) -> Callable:
+    return lambda x: x * eval("s.scale", {"s": SETTINGS[-1]})
+
+
+def by_globals(s: Setting) -> Callable:
+    return lambda x: x * globals()["SETTINGS"][-1].scale
+
+
+def by_attrgetter(s: Setting) -> Callable:
+    scale = operator.attrgetter("scale")
+    return lambda x: x * scale(s)
+
+
+def by_a_cached_getter(s: Setting) -> Callable:
+    get = functools.cache(lambda: SETTINGS[-1])
+    get()
+    return lambda x: x * get().scale
+
+
+def by_a_cached_method(s: Setting) -> Callable:
+    class Made:
+        @functools.lru_cache  # noqa: B019
+        def get(self) -> Any:
+            return SETTINGS[-1]
+
+    made = Made()
+    return lambda x: x * made.get().scale
+
+
+def by_a_small_cache(s: Setting) -> Callable:
+    get = functools.lru_cache(maxsize=1)(lambda n: [Setting(), SETTINGS[-1]][n])
+    get(1)
+    return lambda x: x * get(1).scale
+
+
+def by_a_cache_of_many(s: Setting) -> Callable:
+    get = functools.cache(lambda n: SETTINGS[-1] if n == 0 else Setting())
+    for n in range(40):
+        get(n)
+    return lambda x: x * get(0).scale
+
+
+def by_a_weak_reference(s: Setting) -> Callable:
+    to = weakref.ref(s)
+    return lambda x: x * to().scale
+
+
+def by_a_proxy(s: Setting) -> Callable:
+    proxy = weakref.proxy(s)
+    return lambda x: x * proxy.scale
+
+
+def by_a_weak_dict(s: Setting) -> Callable:
+    weak = weakref.WeakValueDictionary({"s": s})
+    return lambda x: x * weak["s"].scale
+
+
+def by_a_weak_set(s: Setting) -> Callable:
+    weak = weakref.WeakSet([s])
+    return lambda x: x * next(iter(weak)).scale
+
+
+def by_a_default_of_a_context(s: Setting) -> Callable:
+    variable = contextvars.ContextVar("variable", default=s)
+    return lambda x: x * variable.get().scale
+
+
+def by_a_proxy_of_a_dict(s: Setting) -> Callable:
+    proxy = types.MappingProxyType({"s": s})
+    return lambda x: x * proxy["s"].scale
+
+
+SETTINGS: list[Setting] = []
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(by_a_method_that_a_library_calls, by_a_thread, by_vectorize, by_vectorize_of_numpy, by_frompyfunc),
+        *(by_an_element_of_a_set, by_methodcaller, by_attrgetter, by_an_import, by_an_evaluated_text, by_globals),
+        *(by_a_cached_getter, by_a_cached_method, by_a_small_cache, by_a_cache_of_many, by_a_weak_reference),
+        *(by_a_proxy, by_a_weak_dict, by_a_weak_set, by_a_default_of_a_context, by_a_proxy_of_a_dict),
+    ],
+)
+def test_what_is_reached_through_libraries_is_looked_at(make: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    s = Setting()
+    monkeypatch.setitem(globals(), "SETTINGS", [s])
+    f = make(s)
+    g = jit(f)
+    for scale in (1.0, 1.0, 2.0, 3.0, 0.0, 0.0, 4.0, 1.0):
+        s.scale = scale
+        assert g(X).tolist() == f(X).tolist()
+
+
+def test_a_cache_that_was_cleared_returns_another_object() -> None:
+    for cache in (functools.cache, functools.lru_cache, functools.lru_cache(maxsize=2)):
+        get = cache(lambda: Setting())
+        g = jit(lambda x, get=get: x * get().scale)
+        for scale in (1.0, 2.0, 2.0, 3.0, 1.0):
+            get.cache_clear()
+            get().scale = scale
+            assert g(X).tolist() == (X * scale).tolist()
+            get().scale = scale + 1
+            assert g(X).tolist() == (X * (scale + 1)).tolist()
+
+
+def test_caches_of_numbers_and_arrays_are_compiled() -> None:
+    number, table = functools.cache(lambda n: 2.0 * n), functools.lru_cache(lambda n: np.arange(3.0) * n)
+    for n in range(100):
+        number(n), table(n)
+    f = jit(lambda x: x * number(1) + table(2))
+    for _ in range(4):
+        f(X)
+    assert f.captures == 1
+
+
+def set_in_a_context() -> tuple:
+    v = contextvars.ContextVar("v", default=1.0)
+    return v.set, lambda x: x * v.get()
+
+
+def in_a_user_dict() -> tuple:
+    d = collections.UserDict(n=1.0)
+    return functools.partial(operator.setitem, d, "n"), lambda x: x * d["n"]
+
+
+def in_the_data_of_a_user_dict() -> tuple:
+    d = collections.UserDict(n=1.0)
+    return lambda v: setattr(d, "data", {"n": v}), lambda x: x * d["n"]
+
+
+def in_a_user_list() -> tuple:
+    values = collections.UserList([1.0])
+    return functools.partial(operator.setitem, values, 0), lambda x: x * values[0]
+
+
+def in_a_chain() -> tuple:
+    d = {"n": 1.0}
+    chain = collections.ChainMap({}, d)
+    return functools.partial(operator.setitem, d, "n"), lambda x: x * chain["n"]
+
+
+def in_an_array_of_pythons() -> tuple:
+    values = array.array("d", [math.nan, 1.0])
+    return functools.partial(operator.setitem, values, 1), lambda x: x * values[1]
+
+
+def in_bytes() -> tuple:
+    values = bytearray(1)
+    return lambda v: operator.setitem(values, 0, int(v)), lambda x: x * values[0]
+
+
+def in_memory_of_bytes() -> tuple:
+    values = bytearray(1)
+    view = memoryview(values)
+    return lambda v: operator.setitem(values, 0, int(v)), lambda x: x * view[0]
+
+
+def in_a_polynomial() -> tuple:
+    held = types.SimpleNamespace(p=np.polynomial.Polynomial([1.0, 2.0]))
+
+    def change(v: float) -> None:
+        held.p = held.p.copy()
+        held.p.coef[0] = v
+
+    return change, lambda x: held.p(x)
+
+
+def in_a_poly1d() -> tuple:
+    held = types.SimpleNamespace(p=np.poly1d([1.0, 2.0]))
+    return lambda v: setattr(held, "p", np.poly1d([v, 2.0])), lambda x: held.p(x)
+
+
+def in_a_recarray() -> tuple:
+    held = types.SimpleNamespace(r=onp.zeros(3, [("t", "f8")]).view(onp.recarray))
+
+    def change(v: float) -> None:
+        held.r = held.r.copy()
+        held.r["t"][0] = v
+
+    return change, lambda x: x * held.r.t
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(set_in_a_context, in_a_user_dict, in_the_data_of_a_user_dict, in_a_user_list, in_a_chain),
+        *(in_an_array_of_pythons, in_bytes, in_memory_of_bytes, in_a_polynomial, in_a_poly1d, in_a_recarray),
+    ],
+)
+def test_values_that_objects_of_libraries_hold_are_looked_at(make: Callable) -> None:
+    change, f = make()
+    g = jit(f)
+    for v in (1.0, 1.0, 2.0, 3.0, 0.0, 0.0, 4.0, 1.0):
+        change(v)
+        assert g(X).tolist() == f(X).tolist()
+
+
+def counts_in_a_cached_object() -> Callable:
+    get = functools.cache(lambda: types.SimpleNamespace(n=0))
+
+    def f(x: Any) -> Any:
+        get().n += 1
+        return x * get().n
+
+    return f
+
+
+def counts_by_a_weak_reference() -> Callable:
+    s = Setting()
+    to = weakref.ref(s)
+
+    def f(x: Any) -> Any:
+        to().scale += 1
+        return x * to().scale
+
+    f.keeps = s
+    return f
+
+
+def counts_in_a_context() -> Callable:
+    v = contextvars.ContextVar("v", default=0)
+
+    def f(x: Any) -> Any:
+        v.set(v.get() + 1)
+        return x * v.get()
+
+    return f
+
+
+def counts_in(held: Any, key: Any) -> Callable:
+    def make() -> Callable:
+        own = copy.copy(held)
+
+        def f(x: Any) -> Any:
+            own[key] += 1
+            return x * own[key]
+
+        return f
+
+    make.__name__ = type(held).__name__
+    return make
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(counts_in_a_cached_object, counts_by_a_weak_reference, counts_in_a_context),
+        counts_in(collections.UserDict(n=0), "n"),
+        counts_in(collections.UserList([0]), 0),
+        counts_in(bytearray(1), 0),
+        counts_in(array.array("i", [0]), 0),
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_what_objects_of_libraries_hold_is_stored_at_every_call(make: Callable) -> None:
+    f, g = make(), jit(make())
+    for _ in range(6):
+        assert g(X).tolist() == f(X).tolist()
+
+
+def test_the_report_says_what_is_not_known_from_the_code() -> None:
+    minnp.reset_report()
+    s = Setting()
+    SETTINGS.append(s)
+    jit(by_an_evaluated_text(s))(X)
+    SETTINGS.pop()
+    assert "what eval() leads to is not known" in str(report())
+
+
+def test_a_weak_reference_that_is_looked_at_is_weak() -> None:
+    s = Setting()
+    to = weakref.ref(s)
+    f = jit(lambda x: -x if to() is None else x * to().scale)
+    for scale in (1.0, 2.0):
+        s.scale = scale
+        for _ in range(3):
+            assert f(X).tolist() == (X * scale).tolist()
+    del s
+    assert to() is None and f(X).tolist() == (-X).tolist()
+
+
+def test_methods_named_as_functions_that_evaluate_text_are_compiled() -> None:
+    class Model:
+        def eval(self) -> Any:
+            return self
+
+        def __call__(self, x: Any) -> Any:
+            return x * 2
+
+    model = Model()
+    f = jit(lambda x: model.eval()(x))
+    for _ in range(3):
         f(X)
     assert f.captures == 1

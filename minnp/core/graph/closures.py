@@ -9,17 +9,22 @@ from __future__ import annotations
 
 import argparse
 import builtins
+import contextlib
 import dis
 import enum
 import functools
+import gc
 import inspect
 import itertools
 import operator
 import random
 import sys
 import sysconfig
-from collections import deque
+import weakref
+from array import array
+from collections import ChainMap, UserDict, UserList, UserString, deque
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from types import (
     BuiltinFunctionType,
     BuiltinMethodType,
@@ -28,6 +33,7 @@ from types import (
     CodeType,
     FunctionType,
     GeneratorType,
+    MappingProxyType,
     MethodDescriptorType,
     MethodType,
     ModuleType,
@@ -35,6 +41,7 @@ from types import (
     WrapperDescriptorType,
 )
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as onp
 
@@ -63,6 +70,10 @@ STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator
 UNBOUND = (LookupError, ValueError, TypeError)  # what a binding raises that holds nothing any more
 MOST, LONGEST = 10_000, 1_000  # objects that are looked into, and items of one of them
 NAMESPACES = (SimpleNamespace, argparse.Namespace)  # of libraries, with the user's values
+HOLDERS = (UserDict, UserList, UserString, ChainMap, WeakValueDictionary, WeakKeyDictionary, WeakSet, onp.poly1d)
+BUFFERS = (bytearray, array)
+CACHE = type(functools.cache(len))
+UNKNOWN = {"eval", "exec", "globals", "__import__"}  # what they lead to is not in the code
 DEFAULTS = ("__defaults__", "__kwdefaults__")
 # Methods that Python calls without their names being in the code: where an object or a subclass is made, where a text
 # is made of one, and (all the others) anywhere
@@ -72,6 +83,7 @@ SHOWING = {"__repr__", "__str__", "__format__"}
 SHOWERS = {"repr", "str", "print", "format", "ascii"}
 FIELDS = {"asdict", "astuple", "fields"}  # functions of dataclasses that read all fields
 COMPILED = (WrapperDescriptorType, MethodDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType)  # read nothing
+METHODS = (classmethod, property, functools.cached_property)
 COMPARING = {"index", "count", "remove"}  # methods that compare objects, as == and `in` do
 # What code says that asks whether an attribute is there
 GLOBALS = {"LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}  # LOAD_NAME in the body of a class
@@ -79,7 +91,7 @@ ASKING = {"hasattr", "getattr", "vars", "__dict__", "AttributeError", "Exception
 BUILTINS = frozenset(vars(builtins))
 CONTAINERS = (list, dict, set, deque)
 LISTED = 32  # items of a list whose numbers are looked at
-OURS = ("minnp.core", "minnp.numpy", "minnp.backends", "numpy")
+OURS = ("minnp.core", "minnp.numpy", "minnp.backends")
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 
 
@@ -103,7 +115,10 @@ class Binding:
 
     def look(self) -> None:
         """Keep a copy of what its value is now, or its length."""
-        self.was = len(self.value) if self.counted else self.value.copy()
+        if self.counted:
+            self.was = len(self.value)
+        else:
+            self.was = self.value[:] if type(self.value) in BUFFERS else self.value.copy()
 
     def restore(self) -> None:
         """Make a variable hold what it held."""
@@ -132,6 +147,9 @@ class Before:
         self.types = False  # whether a function that it calls may ask the type of a number
         self.kinds = False  # whether it may ask whether one has a length
         self.draws = False  # whether the function may take from an iterator, or from Python's random numbers
+        self.caches: list[tuple[Any, list]] = []  # functions that keep their results, and the objects among these
+        self.missing: list[str] = []  # modules that are not imported yet
+        self.unknown = ""  # what the function calls that leads to what is not known, or ""
 
     def add(self, container: Any) -> None:
         parts = dict(container) if isinstance(container, dict) else list(container)
@@ -144,7 +162,12 @@ class Before:
         return list(map(id, parts))
 
     def stays(self) -> bool:
-        return not self.draws and all(self.contents(x) == held for x, held, _ in self.seen)
+        if self.draws or not sys.modules.keys().isdisjoint(self.missing):
+            return False
+        same = lambda xs, ys: len(xs) == len(ys) and all(map(operator.is_, xs, ys))
+        return all(self.contents(x) == held for x, held, _ in self.seen) and all(
+            same(_cached(f), objects) for f, objects in self.caches
+        )
 
     def restore(self) -> None:
         """Make them what they were: the function is run again."""
@@ -168,6 +191,20 @@ class Slots:
 
     def __getitem__(self, name: str) -> Any:
         return getattr(self.owner, name, ABSENT)
+
+
+class Asked:
+    """What a variable of a context is; of a weak reference, which is for one object, itself or None."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def __getitem__(self, _: Any) -> Any:
+        if isinstance(self.owner, ContextVar):
+            return self.owner.get(ABSENT)
+        return None if self.owner() is None else self.owner  # nothing that lasts holds the object
 
 
 def held(holder: Any, key: Any, value: Any) -> Any:
@@ -201,11 +238,16 @@ class Uses:
         self.classes: dict[type, bool] = {}
         self.shows = False  # whether texts may be made of objects
         self.compares = False  # whether objects may be compared by == or `in`
+        self.modules: set[str] = set()  # that are imported in functions
+        self.unknown = ""  # the name of a function that leads to what is not known
+        self.called: dict[type, set[str]] = {}  # of the user's classes: what their bases in libraries may call
 
     def add_class(self, c: type, made: bool) -> None:
         for base in c.__mro__:
             if base is not object and base is not type:
                 self.classes[base] = made or self.classes.get(base, False)
+                if base not in self.called and _own(_file(base)):
+                    self.called[base] = set().union(*[_names(b) for b in base.__mro__ if not _own(_file(b))])
 
     def members(self) -> list[tuple[type, str, Any]]:
         """(class, name, member) of those that the code names or Python may call without."""
@@ -222,10 +264,12 @@ class Uses:
             (c, n, m)
             for c, own in self.classes.items()
             for n, m in vars(c).items()
-            if n in self.names or (dunder(n) and self._runs(c, n, m, made or own))
+            if n in self.names or (c in self.called and self._runs(c, n, m, made or own))
         ]
 
     def _runs(self, c: type, name: str, member: Any, made: bool) -> bool:
+        if not dunder(name):
+            return name in self.called[c] and (callable(member) or isinstance(member, METHODS))
         if type(member) in COMPILED or not (callable(member) or isinstance(member, classmethod)):
             return False
         if name in MAKING:
@@ -238,10 +282,20 @@ def dunder(name: str) -> bool:
     return name in MAKING or (name[:2] == name[-2:] == "__")
 
 
+@functools.lru_cache(1_000)
+def _names(c: type) -> frozenset[str]:
+    """The members of a class, and what the code of its methods names."""
+    functions = [f for n, m in vars(c).items() for f in members(m, c, n) if isinstance(f, FunctionType)]
+    return frozenset(vars(c)).union(*[code.co_names for f in functions for code in _nested(f.__code__)])
+
+
 def _generated(c: type, name: str) -> bool:
     """Whether a method of a class is one that dataclass wrote."""
-    code = getattr(inspect.unwrap(vars(c).get(name)), "__code__", None)
-    return "__dataclass_fields__" in vars(c) and code is not None and code.co_filename == "<string>" and dunder(name)
+    m = vars(c).get(name)
+    if not dunder(name) or type(m) is not FunctionType or "__dataclass_fields__" not in vars(c):
+        return False
+    code = getattr(inspect.unwrap(m), "__code__", None)
+    return code is not None and code.co_filename == "<string>"
 
 
 def members(m: Any, c: type, name: str) -> Iterator[Any]:
@@ -289,19 +343,23 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
             if isinstance(x, FunctionType) and _own(x.__code__.co_filename):
                 codes += _nested(x.__code__)
                 draws |= any(_draws(code, x.__globals__) for code in _nested(x.__code__))
-            if isinstance(x, CONTAINERS) and not (via and via.foreign):
+            # what a library holds, but for the user's functions and objects
+            foreign = via is not None and via.foreign and not _users(x)
+            if isinstance(x, CONTAINERS) and not foreign:
                 before.add(x)
             for default in (
                 (x.__defaults__ or ()) if isinstance(x, FunctionType) and _own(x.__code__.co_filename) else ()
             ):
                 if isinstance(default, CONTAINERS):
                     before.add(default)
+            if isinstance(x, CACHE) and _users(inspect.unwrap(x)):
+                before.caches.append((x, _cached(x)))
             for binding in _inside(x, uses):
                 if type(binding) is not Binding:
                     pending.append((binding, via))
                     continue
                 binding.via = via
-                binding.foreign |= via is not None and via.foreign
+                binding.foreign |= foreign
                 drawn += [] if binding.foreign or not drawn_from(binding.value) else [binding]
                 if isinstance(binding.value, ARRAYS):
                     found.append(binding)
@@ -318,7 +376,7 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
                     elif not binding.foreign and not isinstance(binding.value, ModuleType):
                         others.append(binding)
                     pending.append((binding.value, binding))
-            if not (via and via.foreign) and _users(x) and type(getattr(x, "__dict__", None)) is dict:
+            if not foreign and _users(x) and type(getattr(x, "__dict__", None)) is dict:
                 objects.append((x, via))
                 if not isinstance(x, ModuleType):
                     before.add(vars(x))
@@ -339,6 +397,8 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
             others.append(counted([vars(x)], 0, vars(x), via))
     reached = lambda p: p.item or p.key in names or type(p.key) is int
     before.draws = draws or any(map(reached, drawn))
+    before.missing = [name for name in uses.modules if name not in sys.modules]
+    before.unknown = uses.unknown
     itself = getattr(inspect.unwrap(function), "__code__", None)
     before.kinds = any(map(kinds_asked, codes))
     for code in codes:
@@ -361,13 +421,24 @@ def counted(holder: Any, key: Any, value: Any, via: Binding | None) -> Binding:
 
 def _inside(x: Any, uses: Uses) -> Iterator[Any]:
     """The bindings in one object, and objects it is made of for good; adds to what code uses."""
-    if isinstance(x, FunctionType):
+    if type(x) in weakref.ProxyTypes:  # which isinstance does not tell from what it stands for
+        yield x.__dir__.__self__
+    elif isinstance(x, FunctionType):
         own, named = _own(x.__code__.co_filename), set()
         for code in _nested(x.__code__):
             uses.names.update(c for c in code.co_consts if type(c) is str)
             if own:
                 named |= _scan(code, uses)
         uses.names |= named
+        if own and "import_module" in uses.names:
+            uses.unknown = "import_module"
+        for name in (named & UNKNOWN) - x.__globals__.keys():  # the builtins themselves
+            uses.unknown = name
+        package = x.__globals__.get("__package__") or ""
+        for name in uses.modules if own else ():
+            for full in (name, f"{package}.{name}"):
+                parts = full.split(".")
+                yield from [m for i in range(len(parts)) if (m := sys.modules.get(".".join(parts[: i + 1])))]
         for cell in x.__closure__ or ():
             try:
                 value = cell.cell_contents
@@ -395,27 +466,74 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
             uses.add_class(x, True)
         if _own(_file(type(x))):
             uses.add_class(type(x), False)
+    elif isinstance(x, MappingProxyType):
+        yield from gc.get_referents(x)
+    elif isinstance(x, memoryview):
+        yield Binding(Slots(x), "obj", x.obj, True)
+    elif isinstance(x, weakref.ref):
+        yield Binding(Asked(x), None, Asked(x)[None], True)
+        yield x()
+    elif isinstance(x, ContextVar):
+        yield Binding(Asked(x), None, x.get(ABSENT), True)
+        if x.get(ABSENT) is ABSENT:  # it may have a default
+            with contextlib.suppress(LookupError):
+                yield x.get()
+    elif isinstance(x, (operator.attrgetter, operator.methodcaller)):
+        uses.names.update(*[name.split(".") for name in x.__reduce__()[1] if type(name) is str])
+    elif isinstance(x, onp.ufunc):
+        yield from [f for f in gc.get_referents(x) if type(f) is FunctionType]  # of frompyfunc
     else:
         if isinstance(x, (dict, list, tuple, deque)) and len(x) <= LONGEST and not many_numbers(x):
             yield from [Binding(x, k, v, True) for k, v in (x.items() if isinstance(x, dict) else enumerate(x))]
-        if not holds(x):
-            return
-        if "__wrapped__" in getattr(x, "__dict__", ()):
-            yield x.__wrapped__
-        elif not module_of(type(x)).startswith(OURS):
+        if isinstance(x, (set, frozenset)) and len(x) <= LONGEST:
+            yield from x
+        if isinstance(x, CACHE) and _users(inspect.unwrap(x)):
+            yield from _kept_results(x, uses)
+        attributes = getattr(x, "__dict__", {})
+        for name in ("__wrapped__", "pyfunc"):
+            if name in attributes:
+                yield attributes[name]
+                return
+        if holds(x) and (_holder(type(x)) or not module_of(type(x)).startswith(OURS)):
             yield from _attributes(x, uses)
+
+
+def _cache(f: Any) -> dict:
+    """What a function that keeps its results keeps them in: the results, or, if it keeps so many of them, places."""
+    return next((x for x in reversed(gc.get_referents(f)) if type(x) is dict and x is not vars(f)), {})
+
+
+def _cached(f: Any) -> list:
+    """The objects whose attributes or items may change among the results (and arguments) that a function keeps."""
+    kept = _cache(f)
+    found = kept.values() if f.cache_parameters()["maxsize"] is None else gc.get_referents(f)
+    found = [x for x in found if x is not kept and x is not vars(f) and not isinstance(x, type)]
+    return [x for x in found if isinstance(x, CONTAINERS) or (module_of(type(x)) != "builtins" and _users(x))]
+
+
+def _kept_results(f: Any, uses: Uses) -> Iterator[Any]:
+    """The places where a function keeps objects that it returned, and these."""
+    results, size, kept = _cached(f), f.cache_parameters()["maxsize"], _cache(f)
+    if results and (len(kept) > LISTED or (size is not None and size <= LISTED)):  # where results change places
+        uses.unknown = f.__name__
+    elif results:
+        yield from [Binding(kept, k, v, True) for k, v in kept.items()]
+        yield from results if size is not None else ()
 
 
 def _scan(code: CodeType, uses: Uses) -> set[str]:
     """The globals that code names; adds the attributes that it names, and what else it does, to `uses`."""
     if not state.CODE_IS_KNOWN:
         uses.names.update(code.co_names)
+        uses.modules.update(code.co_names)
         uses.shows = uses.compares = True
         return set(code.co_names)
     named, before = set(), ""
     for i in dis.get_instructions(code):
         if i.opname in GLOBALS:
             named.add(i.argval)
+        elif i.opname == "IMPORT_NAME":
+            uses.modules.add(i.argval)
         elif i.opcode in dis.hasname:
             uses.names.add(i.argval)
         elif i.opname == "CONTAINS_OP" or (i.opname == "COMPARE_OP" and "=" in i.argrepr and before != "LOAD_CONST"):
@@ -428,10 +546,10 @@ def _scan(code: CodeType, uses: Uses) -> set[str]:
 
 def _attributes(x: Any, uses: Uses) -> Iterator[Binding]:
     """The bindings in the attributes of an object."""
-    own = _users(x)
+    own, item = _users(x), _holder(type(x))
     attributes = getattr(x, "__dict__", {})
     for key, value in attributes.items():
-        binding = Binding(attributes, key, value)
+        binding = Binding(attributes, key, value, item)
         binding.foreign = not own
         yield binding
     for c in type(x).__mro__ if own else ():
@@ -445,6 +563,8 @@ def _attributes(x: Any, uses: Uses) -> Iterator[Binding]:
 def many_numbers(x: Any) -> bool:
     """Whether a container holds numbers alone that are looked at together: those of a set, or more than are looked at
     one by one."""
+    if type(x) in BUFFERS:
+        return True
     if type(x) is set:
         return len(x) <= LISTED and all(isinstance(v, NUMBERS) for v in x)
     if type(x) not in (list, dict) or not LISTED < len(x) <= LONGEST:
@@ -458,6 +578,8 @@ def unchanged(x: Any, was: Any) -> bool:
         return hasattr(x, "__len__") and len(x) == was
     if type(was) in (list, dict, set):
         return type(x) is type(was) and x == was
+    if type(was) in BUFFERS:
+        return type(x) is type(was) and bytes(x) == bytes(was)
     return type(x) is Host and same_bytes(x, was)
 
 
@@ -483,8 +605,17 @@ def _own(file: str | None) -> bool:
 
 
 def _users(x: Any) -> bool:
-    """Whether an object is of a class of the user's, or has the user's values alone."""
-    return isinstance(x, NAMESPACES) or _own(_file(type(x)))
+    """Whether an object is of a class of the user's, or has the user's values alone; whether a function is."""
+    if type(x) is FunctionType:
+        return _own(x.__code__.co_filename)
+    return isinstance(x, NAMESPACES) or _holder(type(x)) or _own(_file(type(x)))
+
+
+@functools.lru_cache(1_000)
+def _holder(c: type) -> bool:
+    """Whether objects of a class of a library's have the user's values, in attributes that the user's code does not
+    name."""
+    return issubclass(c, HOLDERS) or any(module_of(b).startswith("numpy.polynomial") for b in c.__mro__)
 
 
 def module_of(c: type) -> str:
@@ -634,6 +765,8 @@ def _kind(x: Any) -> Any:
         return type(x), id(x)
     if isinstance(x, (list, tuple)):
         return type(x), len(x)
+    if isinstance(x, ARRAYS) and type(x) not in (Host, *ARRAY_TYPES):  # the graph reads a view of it
+        return id(x)
     if isinstance(x, ARRAYS):
         return type(x), x.shape, x.dtype, getattr(x, "strides", None)
     if isinstance(x, STREAMS):  # the graph holds it

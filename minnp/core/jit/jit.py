@@ -355,9 +355,13 @@ class Jitted(Dispatch):
         before = Before()
         found = bindings(self.function, [v for v in values if holds(v) or isinstance(v, STREAMS)], before)
         own = next((p.value for p in found if p.asked and of_subclass(p.value)), None)
-        if own is not None:
+        if own is not None or before.unknown:
             self.ended.add(key)
-            self._reports(f"the function reads a {type(own).__name__} outside, whose operators are its own")
+            self._reports(
+                f"what {before.unknown}() leads to is not known from the function's code"
+                if own is None
+                else f"the function reads a {type(own).__name__} outside, whose operators are its own"
+            )
             return self._uncaptured(key, args, kwargs)
         asks = lambda v, name: before.types or name in self.typed or (before.kinds and isinstance(v, onp.floating))
         asked = {i for i, v in enumerate(values) if changes(v) and asks(v, names[i])} - fixed
