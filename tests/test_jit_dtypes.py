@@ -340,3 +340,13 @@ def test_powers_by_numbers_have_numpys_dtype(dtype: str) -> None:
             want = x**number
             for f in (lambda x, b: x**b, jit(lambda x, b: x**b)):
                 assert f(np.array(x), number).dtype == want.dtype
+
+
+def test_an_array_of_integers_refuses_nan_among_traced_numbers() -> None:
+    g = jit(lambda x: np.array([x[0], 1], dtype=int))
+    for first in (2.5, onp.nan, 3.5, onp.nan, onp.inf):
+        if onp.isfinite(first):
+            assert g(onp.array([first])).tolist() == [int(first), 1]
+        else:
+            with pytest.raises((ValueError, OverflowError), match="cannot convert float"):
+                g(onp.array([first]))

@@ -43,6 +43,8 @@ def as_array(x: Any, dtype: Any = None) -> ndarray:
     if isinstance(x, (list, tuple)) and holds_handle(x):
         if dtype is not None and onp.dtype(dtype).names:
             return _records(x, onp.dtype(dtype))
+        if dtype is not None and _refused(x, onp.dtype(dtype)):
+            return array_of(host_of(unwrap(x, []), dtype))
         made = stack_nested(list(x), dtype)
         if made.dtype.char != "O" or (watching := capture.get()) is None or watching.symbolic:
             return made
@@ -62,17 +64,25 @@ def _records(x: Any, dtype: onp.dtype) -> ndarray:
         base, each = dtype[name].base, dtype[name].shape
         field = functools.partial(_of_field, i=i, dtype=dtype)
         values = _each(x, field)
-        for number in [read(e) for e in tree_leaves(values) if type(e) in ARRAY_TYPES]:
-            if type(number) is Tracer and may_be_refused(number, base):
-                if (watching := capture.get()) is not None:
-                    watching.ends(f"a number of {number.dtype} becomes one of {base}, which refuses some")
-                    return array_of(host_of(unwrap(x, []), dtype))
-                refuse(concrete(number), base)
+        if _refused(values, base):
+            return array_of(host_of(unwrap(x, []), dtype))
         if each:  # of which a number gives all elements
             whole = lambda e, f=field, to=base, shape=each: TABLE["broadcast_to"](as_array(f(e), to), shape=shape)
             values = _each(x, whole)
         made[name] = as_array(values, base)
     return made
+
+
+def _refused(values: Any, dtype: onp.dtype) -> bool:
+    """Whether a capture ended because NumPy refuses some of the numbers that a traced one may be, as it refuses NaN
+    for an integer. Raises its exception where no capture is the reason."""
+    for number in [read(e) for e in tree_leaves(values) if type(e) in ARRAY_TYPES]:
+        if type(number) is Tracer and may_be_refused(number, dtype):
+            if (watching := capture.get()) is not None:
+                watching.ends(f"a number of {number.dtype} becomes one of {dtype}, which refuses some")
+                return True
+            refuse(concrete(number), dtype)
+    return False
 
 
 def _each(x: Any, leaf: Callable) -> Any:
