@@ -2190,6 +2190,7 @@ SETTINGS: list[Setting] = []
 def test_what_is_reached_through_libraries_is_looked_at(make: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     s = Setting()
     monkeypatch.setitem(globals(), "SETTINGS", [s])
+    monkeypatch.setitem(sys.modules, "of_the_test", types.ModuleType("of_the_test"))
     f = make(s)
     g = jit(f)
     for scale in (1.0, 1.0, 2.0, 3.0, 0.0, 0.0, 4.0, 1.0):

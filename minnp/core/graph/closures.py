@@ -765,8 +765,6 @@ def _kind(x: Any) -> Any:
         return type(x), id(x)
     if isinstance(x, (list, tuple)):
         return type(x), len(x)
-    if isinstance(x, ARRAYS) and type(x) not in (Host, *ARRAY_TYPES):  # the graph reads a view of it
-        return id(x)
     if isinstance(x, ARRAYS):
         return type(x), x.shape, x.dtype, getattr(x, "strides", None)
     if isinstance(x, STREAMS):  # the graph holds it
