@@ -343,8 +343,9 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
             if isinstance(x, FunctionType) and _own(x.__code__.co_filename):
                 codes += _nested(x.__code__)
                 draws |= any(_draws(code, x.__globals__) for code in _nested(x.__code__))
-            # what a library holds, but for the user's functions and objects
-            foreign = via is not None and via.foreign and not _users(x)
+            # what a library holds, its containers too, but for the user's functions and objects
+            shared = type(x) is not FunctionType and module_of(type(x)) == "builtins"
+            foreign = via is not None and via.foreign and (shared or not _users(x))
             if isinstance(x, CONTAINERS) and not foreign:
                 before.add(x)
             for default in (
