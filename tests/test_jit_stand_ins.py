@@ -15,7 +15,7 @@ import pytest
 import minnp.numpy as np
 from minnp import jit
 from minnp.core.jit.jit import PLAIN, TIMED, Trial
-from minnp.core.rows.state import state
+from minnp.core.rows.state import raises
 
 
 class Scaled:
@@ -130,7 +130,7 @@ def test_floating_point_errors_are_raised_where_the_call_asks_for_them(f: Callab
             g(x)
         np.seterr(**before)
         g(x)
-    assert state.raising == 0
+    assert not raises.get()
 
 
 def branches(x: Any) -> Any:

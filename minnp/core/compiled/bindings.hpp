@@ -17,7 +17,7 @@ static Py_ssize_t row_calls, row_numpy, row_elementwise, row_view, row_vjp, row_
 static Py_ssize_t meta_shape, meta_dtype, flat_iterator, flat_base;
 
 /* ------------------------------------------------------------------ objects */
-static PyObject *state, *capture, *policies, *numbers, *plain, *no_params, *object_dtype, *operator_getitem;
+static PyObject *state, *capture, *raises, *policies, *numbers, *plain, *no_params, *object_dtype, *operator_getitem;
 static PyObject *wrap, *take_over, *set_host, *contexts, *defined, *number_of_buffer, *memory_of, *note_outside, *safe, *kept_params, *outside_memory, *owner;
 static PyObject *unbroadcast, *restore, *buffer_of_parts, *formula, *numpy_array, *is_free, *slot_of_row, *refusals, *no_refusals, *shorter_power, *entries;
 static PyObject *rows, *calls, *limits, *methods, *true_, *false_, *numpys_zeros;
@@ -112,6 +112,7 @@ static const Binding of_calls[] = {
     {Binding::SLOT, &flat_base, API "attributes", "FlatIterator.base"},
     {Binding::OBJECT, &state, ROWS "state", "state"},
     {Binding::OBJECT, &capture, ROWS "state", "capture"},
+    {Binding::OBJECT, &raises, ROWS "state", "raises"},
     {Binding::OBJECT, &policies, ROWS "policy", "chosen"},
     {Binding::OBJECT, &numbers, ROWS "value", "NUMBERS"},
     {Binding::OBJECT, &plain, API "functions", "STATIC"},

@@ -160,12 +160,20 @@ static void write_back(PyObject *self, PyObject *target, PyObject *a, PyObject *
         call_method(word_write_back, self, target, final_);
 }
 
+/* Whether floating-point errors are to be raised in this context: of them compiled code tells nothing. */
+static bool raises_here() {
+    PyObject *now = nullptr;
+    check(PyContextVar_Get(raises, nullptr, &now));
+    Ref owned(now);
+    return now == Py_True;
+}
+
 /* What a call returns; nothing where Jitted.general must be asked, with what a path raised in `failed`. */
 static Ref dispatched(PyObject *self, PyObject *args, Ref &failed) {
     Py_ssize_t n = PyTuple_GET_SIZE(args);
     if (n > MOST_GUARDED || dispatch(self)->entries->empty() || !ready)
         return {};
-    if (PyLong_AsLong(slot(state, state_busy)) != 0 || PyLong_AsLong(slot(state, state_raising)) != 0)
+    if (PyLong_AsLong(slot(state, state_busy)) != 0 || (slot(state, state_raising) == Py_True && raises_here()))
         return {};
     Ref values[MOST_GUARDED];
     for (Py_ssize_t i = 0; i < n; i++) {

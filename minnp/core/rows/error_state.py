@@ -15,7 +15,7 @@ import numpy as onp
 from ... import backends
 from .policy import Policy, chosen, current
 from .primitive import Primitive
-from .state import state
+from .state import raises, state
 
 
 class _Reporting(Policy):
@@ -36,7 +36,9 @@ def asked() -> bool:
 def follow() -> None:
     """Have NumPy compute from here on if floating point errors are to be raised, called, printed or logged here; the
     policy that was in force before, if they no longer are. only_torch stays: it says that nothing else may compute."""
-    reported = backends.loaded() and asked()
+    raises.set(asks := asked())
+    state.raising = state.raising or asks
+    reported = backends.loaded() and asks
     now = current()
     if reported and now is not REPORTING and (now.plain or not now.only):
         REPORTING.__enter__()
@@ -59,18 +61,15 @@ class errstate(onp.errstate):
         self.how = how
 
     def __enter__(self) -> None:
-        before = asked()
         super().__enter__()
-        state.raising += asked() - before
         self.outer = chosen.get()
         follow()
 
     def __exit__(self, *exc: Any) -> None:
         state.busy -= _depth(chosen.get()) - _depth(self.outer)
         chosen.set(self.outer)
-        before = asked()
         super().__exit__(*exc)
-        state.raising += asked() - before
+        raises.set(asked())
 
     def __call__(self, function: Callable) -> Callable:
         @functools.wraps(function)
@@ -83,9 +82,7 @@ class errstate(onp.errstate):
 
 @functools.wraps(onp.seterr)
 def seterr(*args: Any, **kwargs: Any) -> dict[str, str]:
-    before = asked()
     old = onp.seterr(*args, **kwargs)
-    state.raising += asked() - before
     if current() is REPORTING:
         REPORTING.__exit__()
     follow()

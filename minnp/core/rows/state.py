@@ -14,8 +14,8 @@ CODE_IS_KNOWN = sys.version_info < (3, 14)
 class State:
     """`busy`: how many reasons there are, in any thread, to leave the fast path (a capture, a policy other than the
     default, an array written under a live trace). `written`: how many of them are only such arrays, whose views must
-    look at them, and which do not matter to a value or to any other array. `raising`: how many contexts want
-    floating-point errors raised, or themselves told of them (np.errstate). `tapes`: the live tapes, which a write must
+    look at them, and which do not matter to a value or to any other array. `raising`: whether a context has
+    ever wanted floating-point errors raised, or itself told of them; whether this one does, `raises` says. `tapes`: the live tapes, which a write must
     ask first. `variables`: what records expressions of Variables, once there is one. `policy`, `device`: the policy,
     and the device where new arrays live, of threads without their own."""
 
@@ -24,7 +24,8 @@ class State:
     def __init__(self) -> None:
         self.device: Any = None
         self.variables: Any = None
-        self.busy = self.written = self.raising = 0
+        self.busy = self.written = 0
+        self.raising = False
         self.tapes: dict[int, Any] = {}
 
 
@@ -32,6 +33,8 @@ state = State()
 
 # The innermost capture of this context: it sees every call, traced arguments or not.
 capture: ContextVar[Any] = ContextVar("minnp.capture", default=None)
+# Whether floating-point errors are to be raised, called, printed or logged here: np.errstate and np.seterr say so.
+raises: ContextVar[bool] = ContextVar("minnp.raises", default=False)
 
 
 def watched() -> bool:
