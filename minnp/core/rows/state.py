@@ -14,10 +14,10 @@ CODE_IS_KNOWN = sys.version_info < (3, 14)
 class State:
     """`busy`: how many reasons there are, in any thread, to leave the fast path (a capture, a policy other than the
     default, an array written under a live trace). `written`: how many of them are only such arrays, whose views must
-    look at them, and which do not matter to a value or to any other array. `raising`: whether a context has
-    ever wanted floating-point errors raised, or itself told of them; whether this one does, `raises` says. `tapes`: the live tapes, which a write must
-    ask first. `variables`: what records expressions of Variables, once there is one. `policy`, `device`: the policy,
-    and the device where new arrays live, of threads without their own."""
+    look at them, and which do not matter to a value or to any other array. `raising`: whether a context ever wanted
+    floating-point errors raised, or itself told of them; whether this one does, `raises` says. `tapes`: the live tapes,
+    which a write must ask first. `variables`: what records expressions of Variables, once there is one. `policy`,
+    `device`: the policy, and the device where new arrays live, of threads without their own."""
 
     __slots__ = ("busy", "device", "policy", "raising", "tapes", "variables", "written")
 
