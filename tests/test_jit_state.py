@@ -2399,3 +2399,47 @@ def test_methods_named_as_functions_that_evaluate_text_are_compiled() -> None:
     for _ in range(3):
         f(X)
     assert f.captures == 1
+
+
+FIRST, SECOND = np.ones(3), np.arange(3.0)
+CHOICE = {"first": FIRST, "second": SECOND}
+use, key, number = True, "first", 1
+
+
+def _chosen_by_condition(x: Any) -> Any:
+    return x * (FIRST if use else SECOND)
+
+
+def _chosen_by_key(x: Any) -> Any:
+    return x + np.sum(CHOICE[key])
+
+
+def _chosen_in_a_loop(x: Any) -> Any:
+    w, s = CHOICE[key], 0.0
+    for i in range(3):
+        s += x[i] * w[i]
+    return s
+
+
+@pytest.mark.parametrize("f", [_chosen_by_condition, _chosen_by_key, _chosen_in_a_loop])
+@pytest.mark.parametrize("transform", [jit, lambda f: jit(grad(lambda x: f(x).sum()))])
+def test_paths_that_read_other_arrays_outside_are_other_paths(f, transform, monkeypatch) -> None:
+    compiled = transform(f)
+    plain = f if transform is jit else grad(lambda x: f(x).sum())
+    for first in (True, False, True, False):
+        monkeypatch.setitem(globals(), "use", first)
+        monkeypatch.setitem(globals(), "key", "first" if first else "second")
+        for _ in range(3):
+            onp.testing.assert_allclose(compiled(X[1]), plain(X[1]), rtol=1e-14)
+
+
+@pytest.mark.parametrize("values", [(1, 1.0), (1.0, True), (1, 1 + 0j), (0.0, -0.0), (onp.uint8(200), 200)])
+def test_equal_numbers_outside_of_which_arrays_are_made_are_told_apart(values: tuple, monkeypatch: Any) -> None:
+    functions = (lambda: np.full(2, number), lambda: np.array([number, number]), lambda: np.asarray(number) * 2)
+    for f in functions:
+        compiled = jit(lambda x, f=f: (x, f()))
+        for value in (*values, *values):
+            monkeypatch.setitem(globals(), "number", value)
+            for _ in range(3):
+                got, want = compiled(X)[1], f()
+                assert (got.dtype, onp.asarray(got).tobytes()) == (want.dtype, onp.asarray(want).tobytes())

@@ -695,6 +695,17 @@ class Environment:
         checks = [f"        if not ({' and '.join(terms)}):", f"            raise {diverged}"]
         return ["    try:", *checks, f"    except {gone}:", f"        raise {diverged} from None"]
 
+    def present(self) -> dict[str, Any]:
+        """The arrays that would be read now, by name; None where nothing is any more."""
+        now: dict[str, Any] = {}
+        for binding, name in self.found:
+            if name is not None:
+                try:
+                    now[name] = unwrapped(_now(binding)[1])
+                except UNBOUND:
+                    now[name] = None
+        return now
+
     def follow(self, numbers: bool = False) -> bool | None:
         """Whether the specialisation may run once more: bound anew were arrays that lie alike, which it then reads,
         numbers that are equal (or any, if `numbers`), and containers with the same keys on the way to them. None if it

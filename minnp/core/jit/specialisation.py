@@ -12,6 +12,7 @@ from typing import Any
 import numpy as onp
 
 from ..arrays.array import ARRAY_TYPES, array_of, on_host, read
+from ..arrays.saved import same_bytes
 from ..compiled import fastpath
 from ..cpu.memory import Lease
 from ..cpu.products import single_thread
@@ -132,9 +133,9 @@ class Specialisation:
 
     def finds(self, other: Captured) -> bool:
         """Whether another capture found the same, but for what this path reads anew wherever it is."""
-        found, anew = self.captured, {name for _, name in self.environment.found} if self.environment else ()
+        found, anew = self.captured, self.environment.present() if self.environment else {}
         return found.says() == other.says() and all(
-            k in anew or a is b or (type(a) is type(b) is Host and onp.array_equal(a, b))
+            anew[k] is unwrapped(b) if k in anew else a is b or (type(a) is type(b) is Host and same_bytes(a, b))
             for (k, a), b in zip(found.constants.items(), other.constants.values())
         )
 
