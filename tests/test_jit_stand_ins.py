@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import hashlib
+import operator
 import pickle
 import statistics
 from collections.abc import Callable
@@ -33,6 +34,14 @@ class Scaled:
         return NotImplemented
 
 
+class Unwrapped:
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return getattr(ufunc, method)(*[i.v if isinstance(i, Unwrapped) else i for i in inputs], **kwargs)
+
+
 class Named:
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> str:
         return f"called {function.__name__}"
@@ -51,6 +60,10 @@ STAND_INS = {
     "repeats a tuple": lambda x, k: k[1] * (1, 2),
     "repeated text": lambda x, k: "ab" * k[0] + str(b"c" * k[1]),
     "ufunc of a class": lambda x, k: np.multiply(Scaled(x), 2.0).v,
+    "operators of a class": lambda x, k: (
+        *((x * Unwrapped(x)).sum(), (x - Unwrapped(x)).sum(), (x < Unwrapped(x)).sum()),
+        (y := x.copy(), operator.iadd(y, Unwrapped(x)))[1].sum(),
+    ),
     "reduction of a class": lambda x, k: np.add.reduce(Scaled(x)).v,
     "functions of a class": lambda x, k: (
         *(np.where(x > 0, Named(), x), np.sum(Named()), np.mean(Named())),

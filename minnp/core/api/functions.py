@@ -37,7 +37,7 @@ from ..arrays.array import (
     unwrap,
     wrap,
 )
-from ..arrays.hooks import for_us, unread
+from ..arrays.hooks import for_us, ours, unread
 from ..arrays.saved import FIXED, expose, note
 from ..arrays.writing import release, shared_root, warn_of_sharing, write
 from ..compiled import Counter
@@ -637,11 +637,11 @@ def offered(host: Any, args: tuple, kwargs: dict) -> Any:
     us are asked twice."""
     method = host.__name__ if isinstance(getattr(host, "__self__", None), onp.ufunc) else "__call__"
     ufunc = host if method == "__call__" else host.__self__
-    function = PUBLIC.get(ufunc)
+    function = ours(ufunc)  # also where nobody has asked for its name yet
     if isinstance(ufunc, onp.ufunc):
         for x in args:
             hook = getattr(type(x), "__array_ufunc__", None)
-            if isinstance(hook, FunctionType) and for_us(hook):
+            if isinstance(hook, FunctionType) and not isinstance(x, Array) and for_us(hook):
                 out = hook(x, function, method, *args, **kwargs)
                 if out is not NotImplemented:
                     return out
@@ -649,7 +649,7 @@ def offered(host: Any, args: tuple, kwargs: dict) -> Any:
     members = [e for a in (*args, *kwargs.values()) if isinstance(a, (list, tuple)) for e in a]
     asked = [x for x in (*args, *kwargs.values(), *members) if not isinstance(x, (Array, onp.ndarray))]
     asked = [x for x in asked if getattr(type(x), "__array_function__", None) is not None]
-    for x in asked if function is not None else ():
+    for x in asked if function is not ufunc else ():
         out = x.__array_function__(function, tuple({type(x) for x in asked}), args, kwargs)
         if out is not NotImplemented:
             return out
