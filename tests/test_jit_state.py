@@ -2443,3 +2443,130 @@ def test_equal_numbers_outside_of_which_arrays_are_made_are_told_apart(values: t
             for _ in range(3):
                 got, want = compiled(X)[1], f()
                 assert (got.dtype, onp.asarray(got).tobytes()) == (want.dtype, onp.asarray(want).tobytes())
+
+
+def in_its_items() -> Any:
+    class Config(dict):
+        __getattr__ = dict.__getitem__
+
+    return Config(k=1.0)
+
+
+def in_its_items_by_a_method() -> Any:
+    class Config(dict):
+        __slots__ = ()
+
+        def __getattr__(self, name: str) -> Any:
+            return self[name]
+
+    return Config(k=1.0)
+
+
+def in_itself() -> Any:
+    class Config(dict):
+        def __init__(self, **items: Any) -> None:
+            super().__init__(**items)
+            self.__dict__ = self
+
+    return Config(k=1.0)
+
+
+@pytest.mark.parametrize("make", [in_its_items, in_its_items_by_a_method, in_itself])
+def test_dicts_whose_items_are_attributes_are_followed_outside(make: Callable) -> None:
+    c = make()
+    f = jit(lambda x: x * c.k)
+    for k in (1.0, 1.0, 2.0, 3.0, 1.0, 4.0):
+        c["k"] = k
+        assert f(X).tolist() == (X * k).tolist()
+
+
+class HasScale:
+    k = 2.0
+
+    def by(self, x: Any) -> Any:
+        return x * self.k
+
+    def go(self, x: Any) -> Any:
+        return x * 2.0
+
+
+def hides(case: str) -> tuple:
+    """(a function, the class of which an attribute is set, its name, and what it is set to)"""
+
+    class Base(HasScale):
+        pass
+
+    class Between(Base):
+        def go(self, x: Any) -> Any:
+            return super().go(x) + 1.0
+
+    class Held(Between):
+        pass
+
+    held = types.SimpleNamespace(o=Held())
+    go = lambda self, x: x * 3.0
+    return {
+        "attribute": (lambda x: x * held.o.k, Held, "k", 4.0),
+        "of a class": (lambda x: x * Held.k, Held, "k", 4.0),
+        "between": (lambda x: x * held.o.k, Base, "k", 4.0),
+        "in a method": (lambda x: held.o.by(x), Between, "k", 4.0),
+        "of what is made": (lambda x: Held().by(x), Held, "k", 4.0),
+        "array": (lambda x: x * held.o.k, Held, "k", onp.ones(3)),
+        "method": (lambda x: held.o.go(x), Held, "go", go),
+        "super": (lambda x: held.o.go(x), Base, "go", go),
+    }[case]
+
+
+@pytest.mark.parametrize(
+    "case", ["attribute", "of a class", "between", "in a method", "of what is made", "array", "method", "super"]
+)
+def test_attributes_of_classes_that_hide_inherited_ones_are_seen(case: str) -> None:
+    f, c, name, value = hides(case)
+    g = jit(f)
+    for _ in range(2):
+        for _ in range(3):
+            assert g(X).tolist() == f(X).tolist()
+        setattr(c, name, value)
+        for _ in range(3):
+            assert g(X).tolist() == f(X).tolist()
+        delattr(c, name)
+
+
+def test_other_attributes_of_a_class_capture_nothing_anew() -> None:
+    class Held(HasScale):
+        pass
+
+    held = Held()
+    f = jit(lambda x: held.by(x))
+    for i in range(6):
+        setattr(Held, f"other{i}", i)
+        f(X)
+    assert f.captures == 1
+
+
+@pytest.mark.parametrize(
+    "wrap, by_object",
+    [(classmethod, False), (classmethod, True), (functools.cached_property, True), (functools.partialmethod, True)],
+)
+def test_members_of_classes_that_are_replaced_are_seen(wrap: Callable, by_object: bool) -> None:
+    def made(k: float) -> Any:
+        if wrap is classmethod:
+            return classmethod(lambda c, x: x * k)
+        if wrap is functools.partialmethod:
+            return functools.partialmethod(lambda self, a, x: x * a, k)
+        return functools.cached_property(lambda self: lambda x: x * k)
+
+    class Held:
+        pass
+
+    def put(k: float) -> None:
+        Held.m = made(k)
+        if wrap is functools.cached_property:
+            Held.m.__set_name__(Held, "m")
+
+    put(1.0)
+    f = (lambda x: Held().m(x)) if by_object else (lambda x: Held.m(x))
+    g = jit(f)
+    for k in (1.0, 1.0, 2.0, 3.0, 1.0):
+        put(k)
+        assert g(X).tolist() == f(X).tolist()

@@ -90,6 +90,7 @@ GLOBALS = {"LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBAL
 ASKING = {"hasattr", "getattr", "vars", "__dict__", "AttributeError", "Exception"}
 BUILTINS = frozenset(vars(builtins))
 CONTAINERS = (list, dict, set, deque)
+SPACES = (dict, MappingProxyType)  # of names: what modules and classes hold
 LISTED = 32  # items of a list whose numbers are looked at
 OURS = ("minnp.core", "minnp.numpy", "minnp.backends")
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
@@ -190,7 +191,10 @@ class Slots:
         self.owner = owner
 
     def __getitem__(self, name: str) -> Any:
-        return getattr(self.owner, name, ABSENT)
+        try:
+            return getattr(self.owner, name)
+        except (AttributeError, *UNBOUND):  # what a __getattr__ raises that looks in a dict
+            return ABSENT
 
 
 class Asked:
@@ -211,7 +215,7 @@ def held(holder: Any, key: Any, value: Any) -> Any:
     """What a cell, dict, list or Slots holds where it held `value`. Raises UNBOUND for nothing."""
     if type(holder) is CellType:
         return holder.cell_contents
-    return holder.get(key, ABSENT) if value is ABSENT and type(holder) is dict else holder[key]
+    return holder.get(key, ABSENT) if value is ABSENT and type(holder) in SPACES else holder[key]
 
 
 def drawn_from(x: Any) -> bool:
@@ -236,6 +240,7 @@ class Uses:
     def __init__(self) -> None:
         self.names: set[Any] = {None}
         self.classes: dict[type, bool] = {}
+        self.reached: set[type] = set()  # those of them in which members are looked for first
         self.shows = False  # whether texts may be made of objects
         self.compares = False  # whether objects may be compared by == or `in`
         self.modules: set[str] = set()  # that are imported in functions
@@ -243,6 +248,7 @@ class Uses:
         self.called: dict[type, set[str]] = {}  # of the user's classes: what their bases in libraries may call
 
     def add_class(self, c: type, made: bool) -> None:
+        self.reached.add(c)
         for base in c.__mro__:
             if base is not object and base is not type:
                 self.classes[base] = made or self.classes.get(base, False)
@@ -266,6 +272,20 @@ class Uses:
             for n, m in vars(c).items()
             if n in self.names or (c in self.called and self._runs(c, n, m, made or own))
         ]
+
+    def hiding(self, found: Iterable[tuple[type, str, Any]]) -> Iterator[tuple[type, str]]:
+        """(class, name) where a member of such a name would hide one that is found in a class after it."""
+        of: dict[type, set[str]] = {}
+        for c, n, _ in found:
+            of.setdefault(c, set()).add(n)
+        pairs: dict[tuple[type, str], None] = {}
+        for c in self.reached:
+            after: set[str] = set()
+            for base in reversed(c.__mro__):
+                if base in self.called:  # the user's
+                    pairs |= dict.fromkeys([(base, n) for n in after if n not in vars(base)])
+                after |= of.get(base, set())
+        yield from pairs
 
     def _runs(self, c: type, name: str, member: Any, made: bool) -> bool:
         if not dunder(name):
@@ -319,7 +339,21 @@ def members(m: Any, c: type, name: str) -> Iterator[Any]:
 
 def holds(x: Any) -> bool:
     """Whether an object may hold something in attributes."""
-    return hasattr(x, "__dict__") or hasattr(type(x), "__slots__")
+    return attributes(x) is not None or hasattr(type(x), "__slots__")
+
+
+def attributes(x: Any) -> Any:
+    """The dict of an object's attributes; None for one that has none, whatever its __getattr__ does then."""
+    found = attribute(x, "__dict__")
+    return found if isinstance(found, (dict, MappingProxyType)) else None
+
+
+def attribute(x: Any, name: str) -> Any:
+    """An attribute of an object; None for one that it lacks, whatever its __getattr__ raises then."""
+    try:
+        return getattr(x, name)
+    except Exception:
+        return None
 
 
 def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Binding]:
@@ -377,10 +411,10 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
                     elif not binding.foreign and not isinstance(binding.value, ModuleType):
                         others.append(binding)
                     pending.append((binding.value, binding))
-            if not foreign and _users(x) and type(getattr(x, "__dict__", None)) is dict:
+            if not foreign and _users(x) and isinstance(held := attributes(x), dict):
                 objects.append((x, via))
                 if not isinstance(x, ModuleType):
-                    before.add(vars(x))
+                    before.add(held)
         if not pending:
             own = uses.members()
             parts = [(m, None) for c, n, x in own if not isinstance(x, CONTAINERS) for m in members(x, c, n)]
@@ -389,6 +423,9 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
     for c, n, v in own:
         member = counted(vars(c), n, v, None) if type(v) in CONTAINERS else Binding(vars(c), n, v, True)
         (found if isinstance(v, ARRAYS) else others).append(member)
+    spaces: dict[type, Any] = {}
+    for c, n in uses.hiding(own):
+        others.append(Binding(spaces.setdefault(c, vars(c)), n, ABSENT, True))
     if not names.isdisjoint(ASKING):
         names.update(p.key for p in found + others)
     # what an object's own attribute would hide
@@ -490,10 +527,10 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
             yield from x
         if isinstance(x, CACHE) and _users(inspect.unwrap(x)):
             yield from _kept_results(x, uses)
-        attributes = getattr(x, "__dict__", {})
+        members = attributes(x) or {}
         for name in ("__wrapped__", "pyfunc"):
-            if name in attributes:
-                yield attributes[name]
+            if name in members:
+                yield members[name]
                 return
         if holds(x) and (_holder(type(x)) or not module_of(type(x)).startswith(OURS)):
             yield from _attributes(x, uses)
@@ -548,9 +585,9 @@ def _scan(code: CodeType, uses: Uses) -> set[str]:
 def _attributes(x: Any, uses: Uses) -> Iterator[Binding]:
     """The bindings in the attributes of an object."""
     own, item = _users(x), _holder(type(x))
-    attributes = getattr(x, "__dict__", {})
-    for key, value in attributes.items():
-        binding = Binding(attributes, key, value, item)
+    members = attributes(x) or {}
+    for key, value in members.items():
+        binding = Binding(members, key, value, item)
         binding.foreign = not own
         yield binding
     for c in type(x).__mro__ if own else ():
@@ -652,7 +689,8 @@ class Environment:
         self.names: dict[str, Any] = {}
         self.kept: dict[str, Any] | None = None
         self.lookups: dict[str, Callable] = {}  # names in the code, and what they stand for
-        self.grows: dict[str, dict] = {}  # names in the code of how many names modules have, some of which hide others
+        # names in the code of how many names modules and classes have, some of which hide others
+        self.grows: dict[str, Any] = {}
         self.cells: dict[str, CellType] = {}  # variables of the code that are the user's own
 
     def lines(self, hold: Callable[[str, Any], str]) -> list[str]:
@@ -660,7 +698,8 @@ class Environment:
         terms = []
         values: dict[tuple, str] = {}  # what is held in one place is looked at once
         for i, (binding, _) in enumerate(self.found):
-            place = id(getattr(binding.holder, "owner", binding.holder)), binding.key
+            named = type(binding.holder) in (Slots, Asked)
+            place = id(binding.holder.owner if named else binding.holder), binding.key
             looked = place in values
             value = values[place] if looked else hold(f"value_{i}", binding.value)
             if not looked:
@@ -672,7 +711,7 @@ class Environment:
             elif type(binding.holder) is CellType:
                 self.cells[holder] = binding.holder
                 terms.append(f"{holder} is {value}")
-            elif binding.value is ABSENT and type(binding.holder) is dict:  # to ask for each name would take long
+            elif binding.value is ABSENT and type(binding.holder) in SPACES:  # to ask for each name would take long
                 if all(x is not binding.holder for x in self.grows.values()):
                     size = hold(f"size_{i}", len(binding.holder))
                     self.grows[size] = binding.holder
@@ -761,9 +800,9 @@ def _now(binding: Binding) -> tuple[Any, Any]:
     """(the holder, what it holds) of a device now, where what leads to it was bound anew. Raises UNBOUND."""
     holder, via = binding.holder, binding.via
     if via is not None and (found := _now(via)[1]) is not via.value:
-        if holder is not via.value and holder is not getattr(via.value, "__dict__", None):
+        if holder is not via.value and holder is not attributes(via.value):
             raise LookupError
-        holder = found if holder is via.value else vars(found)
+        holder = found if holder is via.value else attributes(found)
     return holder, held(holder, binding.key, binding.value)
 
 
@@ -771,8 +810,10 @@ def _kind(x: Any) -> Any:
     """What two things must have in common for one of them to serve: numbers all; containers and objects the keys."""
     if isinstance(x, NUMBERS):
         return identity(x)
-    if callable(x) and hasattr(x, "__name__"):
+    if callable(x) and attribute(x, "__name__") is not None:
         return type(x), x
+    if hasattr(type(x), "__get__"):  # a member of a class, of which its attributes do not tell what it runs
+        return type(x), id(x)
     if isinstance(x, functools.partial):
         return type(x), id(x)
     if isinstance(x, (list, tuple)):
@@ -783,7 +824,8 @@ def _kind(x: Any) -> Any:
         return id(x)
     if isinstance(x, dict):
         return type(x), list(map(identity, x))
-    return type(x), list(getattr(x, "__dict__", [id(x)]))
+    members = attributes(x)
+    return type(x), [id(x)] if members is None else list(members)
 
 
 class Checked:
