@@ -11,10 +11,12 @@ import datetime
 import decimal
 import enum
 import functools
+import io
 import itertools
 import math
 import operator
 import pickle
+import queue
 import random
 import struct
 import sys
@@ -2570,3 +2572,174 @@ def test_members_of_classes_that_are_replaced_are_seen(wrap: Callable, by_object
     for k in (1.0, 1.0, 2.0, 3.0, 1.0):
         put(k)
         assert g(X).tolist() == f(X).tolist()
+
+
+class Items(dict):
+    pass
+
+
+class ItemsAreAttributes(dict):
+    def __init__(self, **items: Any) -> None:
+        super().__init__(**items)
+        self.__dict__ = self
+
+
+@dataclasses.dataclass
+class Derived:
+    a: float
+
+    def __post_init__(self) -> None:
+        self.k = 2 * self.a
+
+
+def given(case: str) -> tuple:
+    """(an argument, what is done to it before each call, with a number, the function)"""
+    by_attribute = lambda x, o: x * o.k
+    by_item = lambda x, o: x * o[0]
+    sets = lambda o, v: setattr(o, "k", v)
+    puts = lambda o, v: operator.setitem(o, 0, v)
+    kept, member, key, read = {"k": 1.0}, Setting(), Setting(), Setting()
+    variable, text = contextvars.ContextVar("v", default=1.0), io.StringIO()
+    event, queued = threading.Event(), queue.Queue()
+
+    def derived() -> Any:
+        d = Derived(1.0)
+        d.k = 1.0
+        return d
+
+    def items() -> Any:
+        d = Items(a=1.0)
+        d.k = 1.0
+        return d
+
+    def puts_an_array(o: Any, v: float) -> None:
+        o[0] = np.full(3, v)
+
+    def grows(o: Any, v: float) -> None:
+        o.append(v)
+
+    def switches(o: Any, v: float) -> None:
+        o.set() if v > 2 else o.clear()
+
+    return {
+        "items are attributes": (ItemsAreAttributes(k=1.0), sets, by_attribute),
+        "attribute of a dict": (items(), sets, by_attribute),
+        "attribute of a dataclass": (derived(), sets, by_attribute),
+        "default_factory": (
+            collections.defaultdict(lambda: 1.0),
+            lambda o, v: (o.clear(), setattr(o, "default_factory", lambda: v)),
+            by_item,
+        ),
+        "deque": (collections.deque([1.0]), puts, by_item),
+        "deque in a tuple": ((collections.deque([1.0]),), lambda o, v: puts(o[0], v), lambda x, o: x * o[0][0]),
+        "deque of arrays": (collections.deque([np.ones(3)]), puts_an_array, by_item),
+        "length of a deque": (collections.deque(), grows, lambda x, o: x * len(o)),
+        "deque that is looped over": (collections.deque([1.0]), grows, lambda x, o: sum([x * v for v in o])),
+        "array.array": (array.array("d", [1.0]), puts, by_item),
+        "mapping proxy": (types.MappingProxyType(kept), lambda o, v: kept.update(k=v), lambda x, o: x * o["k"]),
+        "new keys of a proxy": (
+            types.MappingProxyType(kept),
+            lambda o, v: kept.update({v: v}),
+            lambda x, o: x * len(o),
+        ),
+        "view of a dict": (kept.values(), lambda o, v: kept.update(k=v), lambda x, o: x * sum(o)),
+        "queue": (queued, lambda o, v: o.put(v), lambda x, o: x * o.qsize()),
+        "text": (text, lambda o, v: o.write("ab"), lambda x, o: x * len(o.getvalue())),
+        "event": (event, switches, lambda x, o: x * 2 if o.is_set() else x),
+        "weak reference": (weakref.ref(read), lambda o, v: setattr(read, "scale", v), lambda x, o: x * o().scale),
+        "variable of a context": (variable, lambda o, v: o.set(v), lambda x, o: x * o.get()),
+        "objects in a set": (
+            {member},
+            lambda o, v: setattr(member, "scale", v),
+            lambda x, o: x * sum([m.scale for m in o]),
+        ),
+        "objects that are keys": (
+            {key: 1.0},
+            lambda o, v: setattr(key, "scale", v),
+            lambda x, o: x * sum([m.scale for m in o]),
+        ),
+    }[case]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *("items are attributes", "attribute of a dict", "attribute of a dataclass", "default_factory", "deque"),
+        *("deque in a tuple", "deque of arrays", "length of a deque", "deque that is looped over", "array.array"),
+        *("mapping proxy", "new keys of a proxy", "view of a dict", "queue", "text", "event", "weak reference"),
+        *("variable of a context", "objects in a set", "objects that are keys"),
+    ],
+)
+def test_what_becomes_of_the_contents_of_arguments_is_seen(case: str) -> None:
+    o, change, f = given(case)
+    g = jit(f)
+    for v in (1.0, 1.0, 2.0, 3.0, 3.0, 1.0, 4.0):
+        change(o, v)
+        assert g(X, o).tolist() == f(X, o).tolist()
+
+
+def count_generated() -> Any:
+    k = 0.0
+    while True:
+        k += 1.0
+        yield k
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(count_generated, itertools.count, lambda: iter([1.0, 2.0, 3.0, 4.0]), lambda: map(float, range(5))),
+        lambda: (v for _, v in enumerate([1.0, 2.0, 3.0, 4.0])),
+        lambda: zip(range(5)),
+    ],
+)
+def test_iterators_among_the_arguments_are_taken_from_at_every_call(make: Callable) -> None:
+    minnp.reset_report()
+    f = lambda x, it: (x * np.asarray(next(it))).tolist()
+    g, taken, wanted = jit(f), make(), make()
+    for _ in range(4):
+        assert g(X, taken) == f(X, wanted)
+    assert "is among its arguments" in str(report())
+
+
+@pytest.mark.parametrize("make", [lambda: Items(a=1.0), lambda: ItemsAreAttributes(k=1.0), lambda: Derived(1.0)])
+def test_attributes_of_arguments_that_a_function_sets_are_set(make: Callable) -> None:
+    def f(x: Any, o: Any) -> Any:
+        o.k = getattr(o, "k", 0.0) + 1.0
+        return x * o.k
+
+    g, a, b = jit(f), make(), make()
+    for _ in range(5):
+        assert g(X, a).tolist() == f(X, b).tolist() and a.k == b.k and vars(a) == vars(b)
+
+
+def test_attributes_of_dataclasses_that_are_no_fields_are_those_of_each() -> None:
+    f = jit(lambda x, o: x * o.k)
+    for a in (1.0, 2.0, 3.0, 1.0):
+        assert f(X, Derived(a)).tolist() == (X * 2 * a).tolist()
+
+
+def test_classes_of_arguments_are_looked_at() -> None:
+    held = types.SimpleNamespace(scale=2.0)
+
+    @dataclasses.dataclass
+    class Scaled:
+        a: float
+        b = 1.0
+
+        def by(self, x: Any) -> Any:
+            return x * self.a * held.scale * self.b
+
+    f = jit(lambda x, o: o.by(x))
+    o = Scaled(3.0)
+    for scale, b in ((2.0, 1.0), (2.0, 1.0), (5.0, 1.0), (5.0, 2.0), (1.0, 2.0)):
+        held.scale, Scaled.b = scale, b
+        assert f(X, o).tolist() == (X * 3.0 * scale * b).tolist()
+
+
+def test_containers_that_are_arguments_are_compiled() -> None:
+    f = jit(lambda x, o: x * o[0])
+    o = collections.deque([2.0])
+    for _ in range(4):
+        f(X, o)
+    assert f.captures == 1

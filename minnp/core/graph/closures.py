@@ -48,6 +48,7 @@ import numpy as onp
 from ..arrays.array import ARRAY_TYPES, ARRAYS, read
 from ..arrays.saved import same_bytes
 from ..rows import state
+from ..rows.pytree import attribute, attributes
 from ..rows.references import references
 from ..rows.report import PACKAGE
 from ..rows.value import Buffer, Host
@@ -67,11 +68,16 @@ ABSENT = Absent.ABSENT
 NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic, onp.dtype, enum.Enum)
 PLAIN = {int, float, complex, bool, str, bytes, type(None), Absent}
 STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
+CONTAINERS = (list, dict, set, deque)
 UNBOUND = (LookupError, ValueError, TypeError)  # what a binding raises that holds nothing any more
 MOST, LONGEST = 10_000, 1_000  # objects that are looked into, and items of one of them
 NAMESPACES = (SimpleNamespace, argparse.Namespace)  # of libraries, with the user's values
 HOLDERS = (UserDict, UserList, UserString, ChainMap, WeakValueDictionary, WeakKeyDictionary, WeakSet, onp.poly1d)
 BUFFERS = (bytearray, array)
+VIEWS = (MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
+# Objects of the standard library whose contents are looked at, or stay
+FOLLOWED = (*CONTAINERS, frozenset, tuple, *HOLDERS, *NAMESPACES, *BUFFERS, *VIEWS, *weakref.ProxyTypes)
+FOLLOWED += (memoryview, ContextVar, ModuleType, slice, range, *NUMBERS)
 CACHE = type(functools.cache(len))
 UNKNOWN = {"eval", "exec", "globals", "__import__"}  # what they lead to is not in the code
 DEFAULTS = ("__defaults__", "__kwdefaults__")
@@ -89,7 +95,6 @@ COMPARING = {"index", "count", "remove"}  # methods that compare objects, as == 
 GLOBALS = {"LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}  # LOAD_NAME in the body of a class
 ASKING = {"hasattr", "getattr", "vars", "__dict__", "AttributeError", "Exception"}
 BUILTINS = frozenset(vars(builtins))
-CONTAINERS = (list, dict, set, deque)
 SPACES = (dict, MappingProxyType)  # of names: what modules and classes hold
 LISTED = 32  # items of a list whose numbers are looked at
 OURS = ("minnp.core", "minnp.numpy", "minnp.backends")
@@ -230,6 +235,23 @@ def drawn_from(x: Any) -> bool:
     return isinstance(x, GeneratorType) or (module_of(t) in ("builtins", "itertools") and hasattr(t, "__next__"))
 
 
+def is_root(x: Any) -> bool:
+    """Whether an argument may hold what a function reads besides its arguments."""
+    return not isinstance(x, ARRAYS) and (holds(x) or not isinstance(x, NUMBERS))
+
+
+def unfollowed(x: Any) -> bool:
+    """Whether an argument may be another thing at the next call that nothing looks at: an iterator, an object of the
+    standard library's that is more than its attributes."""
+    if isinstance(x, (*STREAMS, *FOLLOWED)) or type(x) is object:
+        return False
+    t = type(x)
+    if drawn_from(x):
+        return True
+    library = module_of(t).partition(".")[0] in sys.stdlib_module_names
+    return library and not callable(x) and (t.__hash__ is None or t.__eq__ is object.__eq__)
+
+
 class Uses:
     """What code that a function may run uses.
 
@@ -342,23 +364,9 @@ def holds(x: Any) -> bool:
     return attributes(x) is not None or hasattr(type(x), "__slots__")
 
 
-def attributes(x: Any) -> Any:
-    """The dict of an object's attributes; None for one that has none, whatever its __getattr__ does then."""
-    found = attribute(x, "__dict__")
-    return found if isinstance(found, (dict, MappingProxyType)) else None
-
-
-def attribute(x: Any, name: str) -> Any:
-    """An attribute of an object; None for one that it lacks, whatever its __getattr__ raises then."""
-    try:
-        return getattr(x, name)
-    except Exception:
-        return None
-
-
-def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Binding]:
+def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type] = ()) -> list[Binding]:
     """The arrays that a function and objects can reach, and whatever else there is that the user's code names or that
-    a container holds."""
+    a container holds. `classes`: those of other objects that it is given."""
     found: list[Binding] = []
     others: list[Binding] = []
     drawn: list[Binding] = []
@@ -367,9 +375,11 @@ def bindings(function: Any, roots: Iterable[Any], before: Before) -> list[Bindin
     names = uses.names
     seen: dict[int, Any] = {}
     own: list[tuple] = []  # what the classes of objects hold for them all
-    pending: list[tuple[Any, Binding | None]] = [(x, None) for x in (function, *roots)]
+    pending: list[tuple[Any, Binding | None]] = [(x, None) for x in (function, roots)]
     codes: list[CodeType] = []
-    draws = any(map(drawn_from, roots))
+    draws = False
+    for c in classes:
+        uses.add_class(c, False)
     while pending and len(seen) < MOST:
         x, via = pending.pop()
         if id(x) not in seen:
@@ -504,8 +514,8 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
             uses.add_class(x, True)
         if _own(_file(type(x))):
             uses.add_class(type(x), False)
-    elif isinstance(x, MappingProxyType):
-        yield from gc.get_referents(x)
+    elif isinstance(x, VIEWS):
+        yield from [Binding((d,), 0, d, True) for d in gc.get_referents(x)]
     elif isinstance(x, memoryview):
         yield Binding(Slots(x), "obj", x.obj, True)
     elif isinstance(x, weakref.ref):

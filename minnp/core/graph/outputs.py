@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..arrays.array import ARRAY_TYPES, array_of
-from ..rows.pytree import children, rebuilt
+from ..rows.pytree import attributes, besides, children, rebuilt
 from ..rows.value import Host
 from .graph import Graph, Node
 
@@ -58,7 +58,10 @@ class Outside:
 def inside(tree: Any, where: tuple) -> Any:
     """What the keys lead to in nested containers."""
     for key in where:
-        tree = getattr(tree, key) if dataclasses.is_dataclass(tree) else tree[key]
+        if key is ATTRIBUTES:
+            tree = vars(tree)
+        else:
+            tree = getattr(tree, key) if dataclasses.is_dataclass(tree) and not isinstance(tree, dict) else tree[key]
     return tree
 
 
@@ -103,6 +106,9 @@ def shown(parts: Sequence[Any], inputs: Sequence[Any], written: Sequence[int], p
 
 
 # ------------------------------------------------------------------ containers
+ATTRIBUTES = object()  # the key that leads to the attributes of a dict of the user's class
+
+
 class Change(NamedTuple):
     """What became of the container that the keys of `where` lead to.
 
@@ -123,8 +129,10 @@ class Change(NamedTuple):
                 del at[key]
             at.update(zip(self.keys, values))
         else:
+            for key in self.removed:
+                object.__delattr__(at, key)
             for key, value in zip(self.keys, values):
-                setattr(at, key, value)
+                object.__setattr__(at, key, value)  # what its class does then it did in the function already
 
 
 def containers(tree: Any, where: tuple = ()) -> list[tuple[tuple, Any, Any]]:
@@ -133,6 +141,8 @@ def containers(tree: Any, where: tuple = ()) -> list[tuple[tuple, Any, Any]]:
     if inside is None or tree is None:
         return []
     found = [] if isinstance(tree, tuple) else [(where, tree, _contents(tree))]
+    if isinstance(tree, dict) and type(held := attributes(tree)) is dict:
+        found.append(((*where, ATTRIBUTES), held, dict(held)))
     keys = range(len(inside)) if isinstance(tree, (list, tuple)) else _contents(tree)
     for key, child in zip(keys, inside):
         found += containers(child, (*where, key))
@@ -173,7 +183,8 @@ def changes(before: list[tuple[tuple, Any, Any]]) -> tuple[list[Change], list[li
 def _contents(container: Any) -> Any:
     if isinstance(container, (list, dict)):
         return list(container) if isinstance(container, list) else dict(container)
-    return {field.name: getattr(container, field.name) for field in dataclasses.fields(container)}
+    fields = {field.name: getattr(container, field.name) for field in dataclasses.fields(container)}
+    return fields | besides(container)
 
 
 def as_returned(graph: Graph, captured: Any) -> Graph:

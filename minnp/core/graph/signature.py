@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..rows.pytree import Itself, attributes
 from ..rows.value import Buffer, Host
 from .scalars import NUMBERS
 
@@ -83,7 +84,7 @@ def identity(v: Any) -> Any:
     if isinstance(v, WRITTEN):
         return type(v), v, repr(v)
     # equal by what its class compares, of which it may leave out some
-    parts = [(k, identity(x)) for k, x in getattr(v, "__dict__", {}).items() if type(x) in EXACT or type(x) is float]
+    parts = [(k, identity(x)) for k, x in (attributes(v) or {}).items() if type(x) in EXACT or type(x) is float]
     return type(v), v, *parts
 
 
@@ -94,18 +95,3 @@ class Static:
 
     def __init__(self, value: Any) -> None:
         self.value = value
-
-
-class Itself:
-    """An unhashable object by its identity; the reference keeps its id from being used again."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: Any) -> bool:
-        return type(other) is Itself and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)

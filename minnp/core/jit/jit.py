@@ -12,7 +12,6 @@ import inspect
 import operator
 import sys
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 from typing import Any
@@ -28,7 +27,7 @@ from ..compiled import Dispatch, fastpath
 from ..cpu.products import single_thread
 from ..cpu.threads import user_level
 from ..graph.capture import Captured, Discarded, arrays_refused, capture_call, copied
-from ..graph.closures import STREAMS, Before, bindings, goes_on, holds
+from ..graph.closures import Before, bindings, goes_on, is_root, unfollowed
 from ..graph.effects import Diverged
 from ..graph.graph import Graph
 from ..graph.interpreter import blame
@@ -41,7 +40,7 @@ from ..passes import optimize
 from ..rows import policy
 from ..rows.error_state import asked
 from ..rows.on_device import free
-from ..rows.pytree import open_tree, tree_flatten
+from ..rows.pytree import held_besides, open_tree, tree_flatten
 from ..rows.report import record
 from ..rows.state import capture, state
 from ..rows.value import OBJECTS, Buffer, Host, Tracer, holds_objects
@@ -353,15 +352,21 @@ class Jitted(Dispatch):
         # another thread may have cleared them
         names, fixed, backend = leaf_names(self.function, *marked), self.fixed.setdefault(key, set()), key[-1]
         before = Before()
-        found = bindings(self.function, [v for v in values if holds(v) or isinstance(v, STREAMS)], before)
+        held, classes = held_besides(marked)
+        roots = tuple([v for v in (*values, *held) if is_root(v)])
+        found = bindings(self.function, roots, before, classes)
         own = next((p.value for p in found if p.asked and of_subclass(p.value)), None)
-        if own is not None or before.unknown:
+        changes_unseen = next((v for v in roots if unfollowed(v)), None)
+        why = ""
+        if own is not None:
+            why = f"the function reads a {type(own).__name__} outside, whose operators are its own"
+        elif before.unknown:
+            why = f"what {before.unknown}() leads to is not known from the function's code"
+        elif changes_unseen is not None:
+            why = f"a {type(changes_unseen).__name__} is among its arguments, which nothing tells changes of"
+        if why:
             self.ended.add(key)
-            self._reports(
-                f"what {before.unknown}() leads to is not known from the function's code"
-                if own is None
-                else f"the function reads a {type(own).__name__} outside, whose operators are its own"
-            )
+            self._reports(why)
             return self._uncaptured(key, args, kwargs)
         asks = lambda v, name: before.types or name in self.typed or (before.kinds and isinstance(v, onp.floating))
         asked = {i for i, v in enumerate(values) if changes(v) and asks(v, names[i])} - fixed
@@ -379,9 +384,6 @@ class Jitted(Dispatch):
         live = {i for i, v in enumerate(values) if i not in fixed and changes(v)}
         unfinished: list = []
         replaces = any(type(values[i]) in NUMBERS for i in live)
-        for v in values:
-            if isinstance(v, (set, deque)):
-                before.add(v)
         try:
             with self._quietly(backend):
                 fast = self.compiler in ("auto", "llvm")

@@ -127,7 +127,9 @@ class Specialisation:
         for p, name in watched:
             if name is not None:  # the graph reads it anew
                 p.was = None
-        stays = lambda p: type(p.holder) is tuple and p.via is None  # a tuple holds what it held
+        # a tuple holds what it held; of some arguments the contents are part of the key
+        looked = lambda p: p.was is not None and not isinstance(p.value, (set, bytearray))
+        stays = lambda p: type(p.holder) is tuple and p.via is None and not looked(p)
         watched += [(p, None) for p in found if not isinstance(p.value, ARRAYS) and not stays(p)]
         return Environment(watched, self.constants) if watched else None
 

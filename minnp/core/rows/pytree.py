@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterable
+from types import MappingProxyType
 from typing import Any
 
 LEAVES = {int, float, complex}  # the commonest types of leaves, known at once; array.py adds ours
@@ -44,7 +46,9 @@ def tree_leaves(tree: Any) -> list:
 
 
 TEXTS = {str}
+TOLD = {int, float, complex, bool, str, bytes, type(None)}  # whose text says all of them
 CONTAINERS = {list, tuple, dict}
+NOTHING: dict[str, Any] = {}
 DEEPEST = 64  # axes that an array of NumPy's can have: containers farther in are objects to it
 
 
@@ -117,6 +121,8 @@ def open_tree(tree: Any, leaves: list) -> Any:
     names = None
     if isinstance(tree, dict):
         names = tuple(tree) if TEXTS.issuperset(map(type, tree)) else told_apart(tree)
+    if type(tree) not in CONTAINERS and tree is not None and (more := besides(tree)):
+        names = names, *[(k, (type(v), repr(v)) if type(v) in TOLD else Itself(v)) for k, v in more.items()]
     parts = []
     for child in children:
         if type(child) in LEAVES:
@@ -125,6 +131,70 @@ def open_tree(tree: Any, leaves: list) -> Any:
         else:
             parts.append(open_tree(child, leaves))
     return type(tree), names, tuple(parts)
+
+
+class Itself:
+    """An object by its identity; the reference keeps its id from being used again."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: Any) -> bool:
+        return type(other) is Itself and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def attribute(x: Any, name: str) -> Any:
+    """An attribute of an object; None for one that it lacks, whatever its __getattr__ raises then."""
+    try:
+        return getattr(x, name)
+    except Exception:
+        return None
+
+
+def attributes(x: Any) -> Any:
+    """The dict of an object's attributes; None for one that has none."""
+    try:
+        found = x.__dict__
+    except Exception:
+        return None
+    return found if isinstance(found, (dict, MappingProxyType)) else None
+
+
+def besides(tree: Any) -> dict[str, Any]:
+    """What a container holds besides its children: attributes that are no fields, what makes a defaultdict's items."""
+    t = type(tree)
+    held = attributes(tree) if t.__dictoffset__ else None
+    if t is defaultdict or isinstance(tree, defaultdict):
+        return {**(held or {}), "default_factory": tree.default_factory}
+    if not held or held is tree:  # the latter a dict whose items are its attributes
+        return NOTHING
+    fields = NOTHING if isinstance(tree, (tuple, dict)) else t.__dataclass_fields__
+    if len(held) == len(fields) and held.keys() == fields.keys():
+        return NOTHING
+    return {k: v for k, v in held.items() if k not in fields}
+
+
+def held_besides(tree: Any) -> tuple[list, list[type]]:
+    """(what containers in a tree hold besides their children, the classes of those that are objects)."""
+    found: list = []
+    classes: list[type] = []
+    left = [tree]
+    while left:
+        inside = children(x := left.pop())
+        if inside is None or x is None:
+            continue
+        left += inside
+        if isinstance(x, dict):
+            found += [k for k in x if type(k) not in TOLD]
+        if type(x) not in CONTAINERS:
+            found += besides(x).values()
+            classes.append(type(x))
+    return found, classes
 
 
 def told_apart(keys: Iterable) -> tuple:
@@ -157,7 +227,7 @@ def _open(tree: Any) -> tuple[list | None, Callable | None]:
         return list(tree), lambda new: named(tree, new)
     if isinstance(tree, dict):
         keys = list(tree)
-        return list(tree.values()), lambda new: _filled(copy.copy(tree), keys, new)
+        return list(tree.values()), lambda new: _filled(tree, keys, new)
     if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
         names = [field.name for field in dataclasses.fields(tree)]
         return [getattr(tree, n) for n in names], lambda new: _with_fields(tree, names, new)
@@ -173,6 +243,9 @@ def _with_fields(tree: Any, names: list[str], values: list) -> Any:
 
 
 def _filled(like: dict, keys: list, values: list) -> dict:
+    made = copy.copy(like)
     for key, value in zip(keys, values, strict=True):
-        like[key] = value
-    return like
+        made[key] = value
+    if attributes(like) is like:  # its items are its attributes
+        made.__dict__ = made
+    return made
