@@ -2743,3 +2743,51 @@ def test_containers_that_are_arguments_are_compiled() -> None:
     for _ in range(4):
         f(X, o)
     assert f.captures == 1
+
+
+@pytest.mark.parametrize("of", [dict, collections.OrderedDict, Items])
+@pytest.mark.parametrize("many", [2, 40])
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda d: list(d.values())[1],
+        lambda d: next(iter(d.values())),
+        lambda d: sum([i * k for i, k in enumerate(d)]),
+        lambda d: (lambda a, *b: a)(*d) + 1.0,
+        lambda d: list(d.items())[-1][1],
+    ],
+)
+def test_the_order_of_dicts_is_seen(of: Callable, many: int, read: Callable) -> None:
+    held = types.SimpleNamespace(d=of({float(i): i + 1.0 for i in range(many)}))
+    f = lambda x: x * read(held.d)
+    g = jit(f)
+    for key in (None, None, 0.0, 1.0, 1.0, 0.0):
+        if key is not None:
+            held.d[key] = held.d.pop(key)
+        assert g(X).tolist() == f(X).tolist()
+
+
+def test_the_order_of_a_cache_is_changed_at_every_call() -> None:
+    def make() -> tuple:
+        kept = collections.OrderedDict(a=1.0, b=2.0, c=3.0)
+        held = types.SimpleNamespace(k="a")
+
+        def f(x: Any) -> Any:
+            kept.move_to_end(held.k)
+            return x * kept[held.k]
+
+        return f, held, kept
+
+    (f, held, kept), (g, other, wanted) = make(), make()
+    g = jit(g)
+    for k in "aabbacabccba":
+        held.k = other.k = k
+        assert g(X).tolist() == f(X).tolist() and list(kept) == list(wanted)
+
+
+def test_the_order_of_dicts_whose_items_are_named_captures_nothing_anew() -> None:
+    d = {"a": 1.0, "b": 2.0}
+    f = jit(lambda x: x * d["a"] + d["b"])
+    f(X)
+    d["a"] = d.pop("a")
+    assert f(X).tolist() == (X + 2.0).tolist() and f.captures == 1

@@ -22,7 +22,7 @@ import sys
 import sysconfig
 import weakref
 from array import array
-from collections import ChainMap, UserDict, UserList, UserString, deque
+from collections import ChainMap, OrderedDict, UserDict, UserList, UserString, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from types import (
@@ -94,6 +94,11 @@ COMPARING = {"index", "count", "remove"}  # methods that compare objects, as == 
 # What code says that asks whether an attribute is there
 GLOBALS = {"LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}  # LOAD_NAME in the body of a class
 ASKING = {"hasattr", "getattr", "vars", "__dict__", "AttributeError", "Exception"}
+# What code does or says that goes through a dict in its order, or gives it another one
+ITERATING = {"GET_ITER", "UNPACK_SEQUENCE", "UNPACK_EX", "LIST_EXTEND"}
+ITERATING |= {"DICT_UPDATE", "DICT_MERGE", "CALL_FUNCTION_EX", "DELETE_SUBSCR"}
+ORDERED = {"list", "tuple", "iter", "next", "sum", "map", "zip", "enumerate", "reduce", "reversed", "dict", "join"}
+ORDERED |= {"keys", "values", "items", "pop", "popitem", "move_to_end", "dumps", *SHOWERS}
 BUILTINS = frozenset(vars(builtins))
 SPACES = (dict, MappingProxyType)  # of names: what modules and classes hold
 LISTED = 32  # items of a list whose numbers are looked at
@@ -104,7 +109,7 @@ LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "p
 class Binding:
     """Where a value is held: in a cell, or under a key of a dict or list, that `via` led to."""
 
-    __slots__ = ("asked", "counted", "foreign", "holder", "item", "key", "value", "via", "was")
+    __slots__ = ("asked", "counted", "foreign", "holder", "item", "key", "ordered", "value", "via", "was")
 
     def __init__(self, holder: Any, key: Any, value: Any, item: bool = False) -> None:
         self.holder, self.key, self.value = holder, key, value
@@ -114,6 +119,7 @@ class Binding:
         self.foreign = False  # whether a library's object holds it, or something that it holds
         self.asked = True  # whether code may ask of an array what no graph says, as its shape
         self.counted = False  # whether only how many items the container that it holds has was asked of it
+        self.ordered = False  # whether it holds a dict whose keys are looked at, in their order
 
     def now(self) -> Any:
         """What it holds now. Raises LookupError or ValueError for nothing."""
@@ -121,7 +127,9 @@ class Binding:
 
     def look(self) -> None:
         """Keep a copy of what its value is now, or its length."""
-        if self.counted:
+        if self.ordered:
+            self.was = order(self.value)
+        elif self.counted:
             self.was = len(self.value)
         else:
             self.was = self.value[:] if type(self.value) in BUFFERS else self.value.copy()
@@ -265,6 +273,7 @@ class Uses:
         self.reached: set[type] = set()  # those of them in which members are looked for first
         self.shows = False  # whether texts may be made of objects
         self.compares = False  # whether objects may be compared by == or `in`
+        self.orders = False  # whether the order of a dict may matter, or be changed
         self.modules: set[str] = set()  # that are imported in functions
         self.unknown = ""  # the name of a function that leads to what is not known
         self.called: dict[type, set[str]] = {}  # of the user's classes: what their bases in libraries may call
@@ -456,7 +465,15 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
         p.asked = reached(p) and not p.foreign
         if p.asked and type(p.value) is Host and p.value.size:
             p.look()
-    return found + [p for p in others if reached(p)]
+    others = [p for p in others if reached(p)]
+    if uses.orders or uses.shows or not names.isdisjoint(ORDERED):
+        for p in list(others):
+            if isinstance(p.value, dict) and not p.foreign and 1 < len(p.value) <= LONGEST:
+                if type(p.was) is dict:  # its numbers are looked at
+                    others.append(p := counted(p.holder, p.key, p.value, p.via))
+                p.ordered = True
+                p.look()
+    return found + others
 
 
 def counted(holder: Any, key: Any, value: Any, via: Binding | None) -> Binding:
@@ -465,6 +482,11 @@ def counted(holder: Any, key: Any, value: Any, via: Binding | None) -> Binding:
     binding.via, binding.counted = via, True
     binding.look()
     return binding
+
+
+def order(x: dict) -> tuple:
+    """The keys of a dict in their order, which an OrderedDict has on its own."""
+    return tuple(OrderedDict.__iter__(x) if isinstance(x, OrderedDict) else dict.__iter__(x))
 
 
 def _inside(x: Any, uses: Uses) -> Iterator[Any]:
@@ -574,7 +596,7 @@ def _scan(code: CodeType, uses: Uses) -> set[str]:
     if not state.CODE_IS_KNOWN:
         uses.names.update(code.co_names)
         uses.modules.update(code.co_names)
-        uses.shows = uses.compares = True
+        uses.shows = uses.compares = uses.orders = True
         return set(code.co_names)
     named, before = set(), ""
     for i in dis.get_instructions(code):
@@ -588,6 +610,7 @@ def _scan(code: CodeType, uses: Uses) -> set[str]:
             uses.compares |= i.opname == "CONTAINS_OP" or i.argrepr.strip("bol()") in ("==", "!=")
         elif i.opname.startswith("FORMAT_"):
             uses.shows = True
+        uses.orders |= i.opname in ITERATING
         before = i.opname
     return named
 
@@ -626,6 +649,8 @@ def unchanged(x: Any, was: Any) -> bool:
         return hasattr(x, "__len__") and len(x) == was
     if type(was) in (list, dict, set):
         return type(x) is type(was) and x == was
+    if type(was) is tuple:
+        return isinstance(x, dict) and order(x) == was
     if type(was) in BUFFERS:
         return type(x) is type(was) and bytes(x) == bytes(was)
     return type(x) is Host and same_bytes(x, was)
@@ -732,9 +757,14 @@ class Environment:
                 self.lookups[holder] = functools.partial(getattr, binding, "holder")
                 key = repr(binding.key) if type(binding.key) in (str, int) else hold("key", binding.key)
                 terms.append(f"{holder}[{key}] is {value}")
-            if isinstance(binding.value, (dict, list)):  # a loop over it may have one turn more
+            if binding.ordered and type(binding.value) is dict:
+                was = hold(f"was_{i}", binding.was)
+                self.lookups[was] = functools.partial(getattr, binding, "was")
+                terms.append(f"(*{value},) == {was}")
+            elif isinstance(binding.value, (dict, list)):  # a loop over it may have one turn more
                 terms.append(f"len({value}) == {len(binding.value)}")
-            if binding.was is not None and not (binding.counted and isinstance(binding.value, (dict, list))):
+            asked = type(binding.value) is not dict if binding.ordered else not binding.counted
+            if binding.was is not None and (asked or not isinstance(binding.value, (dict, list))):
                 was = hold(f"was_{i}", binding.was)
                 self.lookups[was] = functools.partial(getattr, binding, "was")
                 terms.append(f"{hold('unchanged', unchanged)}({value}, {was})")
