@@ -13,11 +13,14 @@ import enum
 import functools
 import io
 import itertools
+import logging
 import math
 import operator
+import os
 import pickle
 import queue
 import random
+import string
 import struct
 import sys
 import threading
@@ -2791,3 +2794,91 @@ def test_the_order_of_dicts_whose_items_are_named_captures_nothing_anew() -> Non
     f(X)
     d["a"] = d.pop("a")
     assert f(X).tolist() == (X + 2.0).tolist() and f.captures == 1
+
+
+def in_the_environment(read: Callable) -> Callable:
+    def make(monkeypatch: Any) -> tuple:
+        def change(v: float) -> None:
+            if v == 3.0:
+                monkeypatch.delenv("MINNP_TEST", raising=False)
+            else:
+                monkeypatch.setenv("MINNP_TEST", str(v))
+
+        return change, lambda x: x * float(read())
+
+    return make
+
+
+def in_the_arguments_of_the_program(monkeypatch: Any) -> tuple:
+    monkeypatch.setattr(sys, "argv", ["a", "1"])
+    return lambda v: operator.setitem(sys.argv, 1, str(v)), lambda x: x * float(sys.argv[1])
+
+
+def in_how_many_arguments_the_program_has(monkeypatch: Any) -> tuple:
+    monkeypatch.setattr(sys, "argv", ["a", "1"])
+    return lambda v: sys.argv.append(str(v)), lambda x: x * len(sys.argv)
+
+
+def in_other_arguments_of_the_program(monkeypatch: Any) -> tuple:
+    return lambda v: monkeypatch.setattr(sys, "argv", [str(v)]), lambda x: x * float(sys.argv[0])
+
+
+def in_a_module_of_pythons(monkeypatch: Any) -> tuple:
+    return lambda v: monkeypatch.setattr(string, "own", v, raising=False), lambda x: x * string.own
+
+
+def in_an_object_in_a_module_of_pythons(monkeypatch: Any) -> tuple:
+    s = Setting()
+    monkeypatch.setattr(string, "own", s, raising=False)
+    return lambda v: setattr(s, "scale", v), lambda x: x * string.own.scale
+
+
+def in_a_submodule_of_pythons(monkeypatch: Any) -> tuple:
+    return lambda v: monkeypatch.setattr(os.path, "own", v, raising=False), lambda x: x * os.path.own
+
+
+def in_a_module_that_is_imported_inside(monkeypatch: Any) -> tuple:
+    def f(x: Any) -> Any:
+        import string
+
+        return x * string.own
+
+    return lambda v: monkeypatch.setattr(string, "own", v, raising=False), f
+
+
+def in_a_level(read: Callable) -> Callable:
+    def make(monkeypatch: Any) -> tuple:
+        above = logging.getLogger("minnp.test")
+        log = logging.getLogger("minnp.test.below")
+        monkeypatch.setattr(above, "level", 0)
+        return lambda v: above.setLevel(10 * int(v)), lambda x: x * read(log, above)
+
+    return make
+
+
+def in_keywords(monkeypatch: Any) -> tuple:
+    p = functools.partial(lambda x, k: x * k, k=1.0)
+    return lambda v: operator.setitem(p.keywords, "k", v), p
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        in_the_environment(lambda: os.environ.get("MINNP_TEST", "7")),
+        in_the_environment(lambda: os.getenv("MINNP_TEST", "7")),
+        in_the_environment(lambda: "MINNP_TEST" in os.environ),
+        *(in_the_arguments_of_the_program, in_how_many_arguments_the_program_has, in_other_arguments_of_the_program),
+        *(in_a_module_of_pythons, in_an_object_in_a_module_of_pythons, in_a_submodule_of_pythons),
+        in_a_module_that_is_imported_inside,
+        in_a_level(lambda log, above: above.level),
+        in_a_level(lambda log, above: log.getEffectiveLevel()),
+        in_a_level(lambda log, above: 2.0 if log.isEnabledFor(logging.INFO) else 3.0),
+        in_keywords,
+    ],
+)
+def test_what_pythons_own_modules_hold_is_looked_at(make: Callable, monkeypatch: Any) -> None:
+    change, f = make(monkeypatch)
+    g = jit(f)
+    for v in (1.0, 1.0, 2.0, 4.0, 3.0, 3.0, 4.0, 1.0):
+        change(v)
+        assert g(X).tolist() == f(X).tolist()

@@ -16,7 +16,9 @@ import functools
 import gc
 import inspect
 import itertools
+import logging
 import operator
+import os
 import random
 import sys
 import sysconfig
@@ -73,6 +75,7 @@ UNBOUND = (LookupError, ValueError, TypeError)  # what a binding raises that hol
 MOST, LONGEST = 10_000, 1_000  # objects that are looked into, and items of one of them
 NAMESPACES = (SimpleNamespace, argparse.Namespace)  # of libraries, with the user's values
 HOLDERS = (UserDict, UserList, UserString, ChainMap, WeakValueDictionary, WeakKeyDictionary, WeakSet, onp.poly1d)
+HOLDERS += (type(os.environ),)
 BUFFERS = (bytearray, array)
 VIEWS = (MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
 # Objects of the standard library whose contents are looked at, or stay
@@ -103,6 +106,7 @@ BUILTINS = frozenset(vars(builtins))
 SPACES = (dict, MappingProxyType)  # of names: what modules and classes hold
 LISTED = 32  # items of a list whose numbers are looked at
 OURS = ("minnp.core", "minnp.numpy", "minnp.backends")
+ARRAY_LIBRARIES = {"minnp", "numpy", "torch", "mxnet"}  # of whose modules nobody sets the numbers
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 
 
@@ -275,6 +279,7 @@ class Uses:
         self.compares = False  # whether objects may be compared by == or `in`
         self.orders = False  # whether the order of a dict may matter, or be changed
         self.modules: set[str] = set()  # that are imported in functions
+        self.libraries: dict[str, ModuleType] = {}
         self.unknown = ""  # the name of a function that leads to what is not known
         self.called: dict[type, set[str]] = {}  # of the user's classes: what their bases in libraries may call
 
@@ -304,6 +309,16 @@ class Uses:
             if n in self.names or (c in self.called and self._runs(c, n, m, made or own))
         ]
 
+    def set_in_libraries(self) -> list[Binding]:
+        """What libraries' modules hold under names that are in the code, if it may be the user's: numbers, texts,
+        lists, the environment, objects of the user's."""
+        return [
+            Binding(vars(m), n, v, True)
+            for m in list(self.libraries.values())
+            for n in self.names & vars(m).keys()
+            if not dunder(n) and _set_by_user(v := vars(m)[n])
+        ]
+
     def hiding(self, found: Iterable[tuple[type, str, Any]]) -> Iterator[tuple[type, str]]:
         """(class, name) where a member of such a name would hide one that is found in a class after it."""
         of: dict[type, set[str]] = {}
@@ -326,6 +341,14 @@ class Uses:
         if name in MAKING:
             return made
         return not _generated(c, name) and (self.shows or name not in SHOWING)
+
+
+def _set_by_user(x: Any) -> bool:
+    if isinstance(x, (*NUMBERS, list, type(os.environ))) or x is os.getenv:
+        return True
+    if isinstance(x, ModuleType):
+        return not _own(_file_of(x))
+    return bool(module_of(type(x)) != "builtins" and _file(type(x))) and _users(x)
 
 
 def dunder(name: str) -> bool:
@@ -386,6 +409,7 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     own: list[tuple] = []  # what the classes of objects hold for them all
     pending: list[tuple[Any, Binding | None]] = [(x, None) for x in (function, roots)]
     codes: list[CodeType] = []
+    looked: set[tuple[int, str]] = set()  # of libraries' modules
     draws = False
     for c in classes:
         uses.add_class(c, False)
@@ -434,6 +458,9 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
                 objects.append((x, via))
                 if not isinstance(x, ModuleType):
                     before.add(held)
+        if not pending:
+            pending = [(Held([p]), None) for p in uses.set_in_libraries() if (id(p.holder), p.key) not in looked]
+            looked.update((id(x.found[0].holder), x.found[0].key) for x, _ in pending)
         if not pending:
             own = uses.members()
             parts = [(m, None) for c, n, x in own if not isinstance(x, CONTAINERS) for m in members(x, c, n)]
@@ -484,6 +511,15 @@ def counted(holder: Any, key: Any, value: Any, via: Binding | None) -> Binding:
     return binding
 
 
+class Held:
+    """Bindings, in the place of the object that has them."""
+
+    __slots__ = ("found",)
+
+    def __init__(self, found: list[Binding]) -> None:
+        self.found = found
+
+
 def order(x: dict) -> tuple:
     """The keys of a dict in their order, which an OrderedDict has on its own."""
     return tuple(OrderedDict.__iter__(x) if isinstance(x, OrderedDict) else dict.__iter__(x))
@@ -493,6 +529,10 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
     """The bindings in one object, and objects it is made of for good; adds to what code uses."""
     if type(x) in weakref.ProxyTypes:  # which isinstance does not tell from what it stands for
         yield x.__dir__.__self__
+    elif type(x) is Held:
+        yield from x.found
+    elif x is os.getenv:
+        yield Binding(vars(os), "environ", os.environ, True)
     elif isinstance(x, FunctionType):
         own, named = _own(x.__code__.co_filename), set()
         for code in _nested(x.__code__):
@@ -527,10 +567,19 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
     elif isinstance(x, MethodType):
         yield from (x.__func__, x.__self__)
     elif isinstance(x, functools.partial):
-        yield from (x.func, *x.args, *x.keywords.values())
+        yield from (x.func, *x.args)
+        yield from [Binding(x.keywords, k, v, True) for k, v in x.keywords.items()]
+    elif isinstance(x, logging.Logger):
+        yield Binding(vars(x.manager), "_disable", x.manager.disable, True)
+        at: Any = x
+        while at is not None:  # each asks the one above it
+            yield from [Binding(vars(at), k, vars(at)[k], True) for k in ("level", "disabled")]
+            at = at.parent
     elif isinstance(x, ModuleType):
-        if _own(getattr(x, "__file__", "" if getattr(x, "__spec__", None) is None else None)):
+        if _own(_file_of(x)):
             yield from [Binding(vars(x), k, v) for k, v in vars(x).items() if not isinstance(v, ModuleType)]
+        elif x.__name__.partition(".")[0] not in ARRAY_LIBRARIES:
+            uses.libraries[x.__name__] = x
     elif isinstance(x, type):
         if _own(_file(x)):
             uses.add_class(x, True)
@@ -689,6 +738,10 @@ def _holder(c: type) -> bool:
     """Whether objects of a class of a library's have the user's values, in attributes that the user's code does not
     name."""
     return issubclass(c, HOLDERS) or any(module_of(b).startswith("numpy.polynomial") for b in c.__mro__)
+
+
+def _file_of(m: ModuleType) -> str | None:
+    return getattr(m, "__file__", "" if getattr(m, "__spec__", None) is None else None)
 
 
 def module_of(c: type) -> str:
