@@ -2882,3 +2882,67 @@ def test_what_pythons_own_modules_hold_is_looked_at(make: Callable, monkeypatch:
     for v in (1.0, 1.0, 2.0, 4.0, 3.0, 3.0, 4.0, 1.0):
         change(v)
         assert g(X).tolist() == f(X).tolist()
+
+
+ONES, COUNTED = np.ones(3), np.arange(3.0)
+
+
+def chosen(case: str) -> tuple:
+    """(an object with a switch `s`, a function that it chooses an outside array for)"""
+    o = types.SimpleNamespace(s=0)
+    both = [ONES, COUNTED]
+    a, b = onp.ones(3), onp.arange(3.0, dtype="f4")
+
+    def by_name(x: Any) -> Any:
+        if o.s:
+            return x * ONES
+        return x * COUNTED
+
+    return o, {
+        "global": by_name,
+        "item": lambda x: x + both[o.s],
+        "key": lambda x: x + {0: ONES, 1: COUNTED}[o.s],
+        "reduction": lambda x: x + np.sum(both[o.s]),
+        "attribute": lambda x: x * [types.SimpleNamespace(w=w) for w in both][o.s].w,
+        "order": lambda x: np.stack(both) * x if o.s else np.stack(both[::-1]) * x,
+        "of NumPy's own": lambda x: x * (a if o.s else b),
+        "default": lambda x, w=(ONES, COUNTED): x - w[o.s],
+    }[case]
+
+
+@pytest.mark.parametrize(
+    "case", ["global", "item", "key", "reduction", "attribute", "order", "of NumPy's own", "default"]
+)
+@pytest.mark.parametrize("compiler", ["auto", "numpy"])
+def test_arrays_outside_that_a_switch_outside_chooses(case: str, compiler: str) -> None:
+    o, f = chosen(case)
+    g, x = jit(f, compiler=compiler), np.arange(3.0)
+    for s in (0, 0, 1, 1, 1, 0, 0, 1, 1):
+        o.s = s
+        assert g(x).tolist() == f(x).tolist()
+
+
+@pytest.mark.parametrize(
+    "values", [(1, 1.0), (1.0, 1), (1, True), (1, 1 + 0j), (0.0, -0.0), (onp.uint8(200), 200), ([1, 2], [1.0, 2.0])]
+)
+@pytest.mark.parametrize(
+    "read", [np.array, np.asarray, lambda v: np.full(2, v) if onp.ndim(v) == 0 else np.asarray([v, v])]
+)
+def test_arrays_of_numbers_outside_have_the_type_of_these(values: tuple, read: Callable) -> None:
+    held = types.SimpleNamespace(v=None)
+    f = jit(lambda x: read(held.v))
+    for v in (values[0], values[0], values[1], values[1], values[1], values[0], values[0], values[1]):
+        held.v = v
+        got, want = f(X), read(v)
+        assert got.dtype == want.dtype and repr(got) == repr(want)
+
+
+def test_names_that_are_defined_later_are_seen() -> None:
+    names: dict[str, Any] = {}
+    exec("def f(x):\n    try:\n        return later(x)\n    except NameError:\n        return x\n", names)
+    f = jit(names["f"])
+    assert f(X).tolist() == f(X).tolist() == X.tolist()
+    names["later"] = lambda x: x * 2.0
+    assert f(X).tolist() == f(X).tolist() == (X * 2.0).tolist()
+    del names["later"]
+    assert f(X).tolist() == X.tolist()

@@ -102,6 +102,7 @@ ITERATING = {"GET_ITER", "UNPACK_SEQUENCE", "UNPACK_EX", "LIST_EXTEND"}
 ITERATING |= {"DICT_UPDATE", "DICT_MERGE", "CALL_FUNCTION_EX", "DELETE_SUBSCR"}
 ORDERED = {"list", "tuple", "iter", "next", "sum", "map", "zip", "enumerate", "reduce", "reversed", "dict", "join"}
 ORDERED |= {"keys", "values", "items", "pop", "popitem", "move_to_end", "dumps", *SHOWERS}
+UNDEFINED = {"NameError", "Exception", "BaseException"}
 BUILTINS = frozenset(vars(builtins))
 SPACES = (dict, MappingProxyType)  # of names: what modules and classes hold
 LISTED = 32  # items of a list whose numbers are looked at
@@ -557,7 +558,10 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
             yield Binding(cell, None, value) if own else value  # a library's own names are not bound anew
         for name in named & x.__globals__.keys():
             yield Binding(x.__globals__, name, x.__globals__[name])
-        for name in (named & BUILTINS) - x.__globals__.keys():
+        unbound = (
+            named if not named.isdisjoint(UNDEFINED) else named & BUILTINS
+        )  # one that is not defined may be caught
+        for name in unbound - x.__globals__.keys():
             yield Binding(x.__globals__, name, ABSENT)
         yield from [Binding(x.__dict__, k, v) for k, v in x.__dict__.items()] if own else ()
         uses.names.update(DEFAULTS)
