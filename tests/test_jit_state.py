@@ -2740,12 +2740,23 @@ def test_classes_of_arguments_are_looked_at() -> None:
         assert f(X, o).tolist() == (X * 3.0 * scale * b).tolist()
 
 
-def test_containers_that_are_arguments_are_compiled() -> None:
-    f = jit(lambda x, o: x * o[0])
-    o = collections.deque([2.0])
+@pytest.mark.parametrize(
+    "o, f",
+    [
+        (collections.deque([2.0]), lambda x, o: x * o[0]),
+        ((..., 0), lambda x, o: x[o] * 2.0),
+        (slice(0, 1), lambda x, o: x[o] * 2.0),
+        (logging.getLogger("minnp.test"), lambda x, o: x * 2.0 if o.isEnabledFor(50) else x),
+        (decimal.Decimal(2), lambda x, o: x * float(o)),
+        (object(), lambda x, o: x * 2.0),
+        (math.sqrt, lambda x, o: x * o(4.0)),
+    ],
+)
+def test_functions_with_arguments_that_are_followed_are_compiled(o: Any, f: Callable) -> None:
+    g = jit(f)
     for _ in range(4):
-        f(X, o)
-    assert f.captures == 1
+        assert g(X, o).tolist() == f(X, o).tolist()
+    assert g.captures == 1
 
 
 @pytest.mark.parametrize("of", [dict, collections.OrderedDict, Items])

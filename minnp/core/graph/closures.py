@@ -80,7 +80,17 @@ BUFFERS = (bytearray, array)
 VIEWS = (MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
 # Objects of the standard library whose contents are looked at, or stay
 FOLLOWED = (*CONTAINERS, frozenset, tuple, *HOLDERS, *NAMESPACES, *BUFFERS, *VIEWS, *weakref.ProxyTypes)
-FOLLOWED += (memoryview, ContextVar, ModuleType, slice, range, *NUMBERS)
+FOLLOWED += (
+    memoryview,
+    ContextVar,
+    ModuleType,
+    slice,
+    range,
+    type(...),
+    type(NotImplemented),
+    logging.Logger,
+    *NUMBERS,
+)
 CACHE = type(functools.cache(len))
 UNKNOWN = {"eval", "exec", "globals", "__import__"}  # what they lead to is not in the code
 DEFAULTS = ("__defaults__", "__kwdefaults__")
