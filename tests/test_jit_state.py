@@ -2933,21 +2933,6 @@ def test_arrays_outside_that_a_switch_outside_chooses(case: str, compiler: str) 
         assert g(x).tolist() == f(x).tolist()
 
 
-@pytest.mark.parametrize(
-    "values", [(1, 1.0), (1.0, 1), (1, True), (1, 1 + 0j), (0.0, -0.0), (onp.uint8(200), 200), ([1, 2], [1.0, 2.0])]
-)
-@pytest.mark.parametrize(
-    "read", [np.array, np.asarray, lambda v: np.full(2, v) if onp.ndim(v) == 0 else np.asarray([v, v])]
-)
-def test_arrays_of_numbers_outside_have_the_type_of_these(values: tuple, read: Callable) -> None:
-    held = types.SimpleNamespace(v=None)
-    f = jit(lambda x: read(held.v))
-    for v in (values[0], values[0], values[1], values[1], values[1], values[0], values[0], values[1]):
-        held.v = v
-        got, want = f(X), read(v)
-        assert got.dtype == want.dtype and repr(got) == repr(want)
-
-
 def test_names_that_are_defined_later_are_seen() -> None:
     names: dict[str, Any] = {}
     exec("def f(x):\n    try:\n        return later(x)\n    except NameError:\n        return x\n", names)
