@@ -10,6 +10,7 @@ import datetime
 import functools
 import io
 import json
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad, jit, value_and_grad
+from minnp.core.jit import jit as jit_module
 from minnp.core.llvm import engine
 from tests.agreement import exact
 
@@ -571,7 +573,10 @@ def test_a_function_that_raises_runs_once() -> None:
     assert ran == [3.0, 4.0, 1.0]
 
 
-def test_threads_share_a_jitted_function() -> None:
+def test_threads_share_a_jitted_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    interval = sys.getswitchinterval()
+    monkeypatch.setattr(jit_module, "WORTH", 0.0)  # so that paths are given up while others run them
+
     @functools.partial(jit, compiler="numpy")
     def f(x: Any) -> Any:
         total = x * 0
@@ -588,10 +593,14 @@ def test_threads_share_a_jitted_function() -> None:
                 got.setdefault((which, i), []).append(onp.asarray(f(np.array(x))))
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
+    sys.setswitchinterval(1e-5)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(interval)
     assert len(got) == 48 and all(onp.array_equal(y, want[i]) for (_, i), ys in got.items() for y in ys)
 
 

@@ -194,7 +194,7 @@ class Jitted(Dispatch):
             else:
                 out = self._tried(key, exact, paths, values, leaves, args, kwargs, raised)
             if type(out) is not Missed:
-                if paths:
+                if self.paths.get(exact) is paths:
                     self._remember(paths, fixed, args, kwargs, leaves, values)
                 return out
         known = len(fixed)
@@ -266,7 +266,7 @@ class Jitted(Dispatch):
             if trial.ends(self.calls):
                 self.ended.add(key)
                 self._reports(f"to tell its {len(paths)} paths apart takes longer than the function")
-                paths.clear()
+                self.paths[exact] = []  # another thread may still go through the others
                 self.forget()
         return out
 
