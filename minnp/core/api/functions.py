@@ -325,7 +325,8 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     if result is NotImplemented:
         if writes_traced(e, values, options) and ends_capture(f"np.{e.name} writes to an array, as no row does"):
             return _invoke(e, *said)
-        result = wrap(fallback(e, values, options))
+        outs = out if type(out) is tuple else (out,)
+        result = wrap(fallback(e, values, options), [o for o in outs if type(o) in ARRAY_TYPES])
         out = None  # the fallback row gave `out` to NumPy
     else:  # its rows count themselves
         result = result if type(result) in ARRAY_TYPES else wrap(result)
