@@ -148,11 +148,14 @@ class Itself:
         return id(self.value)
 
 
+LACKING = (AttributeError, LookupError, TypeError, ValueError, RuntimeError)  # what __getattr__ raises for what is not
+
+
 def attribute(x: Any, name: str) -> Any:
     """An attribute of an object; None for one that it lacks, whatever its __getattr__ raises then."""
     try:
         return getattr(x, name)
-    except Exception:
+    except LACKING:
         return None
 
 
@@ -160,7 +163,7 @@ def attributes(x: Any) -> Any:
     """The dict of an object's attributes; None for one that has none."""
     try:
         found = x.__dict__
-    except Exception:
+    except LACKING:
         return None
     return found if isinstance(found, (dict, MappingProxyType)) else None
 
