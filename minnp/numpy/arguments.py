@@ -13,6 +13,7 @@ from ..core.arrays.array import (
     ARRAYS,
     array_of,
     concretize,
+    ends_capture,
     host_of,
     ndarray,
     numpys_own,
@@ -78,8 +79,7 @@ def _refused(values: Any, dtype: onp.dtype) -> bool:
     for an integer. Raises its exception where no capture is the reason."""
     for number in [read(e) for e in tree_leaves(values) if type(e) in ARRAY_TYPES]:
         if type(number) is Tracer and may_be_refused(number, dtype):
-            if (watching := capture.get()) is not None:
-                watching.ends(f"a number of {number.dtype} becomes one of {dtype}, which refuses some")
+            if ends_capture(f"a number of {number.dtype} becomes one of {dtype}, which refuses some"):
                 return True
             refuse(concrete(number), dtype)
     return False

@@ -48,15 +48,12 @@ from .graph import Graph, Node
 from .kept import Kept, forget
 from .node import map_leaves, map_nodes
 from .outputs import Change, Outside, Own, Shown, changes, containers, objects, shown, with_own
-from .scalars import DRAWN, NUMBERS, REFUSING, VALUES_DECIDE, Live
+from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live, causes, says
 from .signature import Static
 from .streams import drawn_at_device
 
 DECISIONS = 64  # branches on data, after which other data would hardly ever take the same way
-WANTING = (
-    VirtualArray.__name__,
-    "__array__ method not producing an array",
-)  # of errors that name the stand-in, or mean it
+WANTING = (VirtualArray.__name__, "__array__ method not producing an array")  # words of errors about stand-ins
 SINGLES = 1_000  # operations of Python's numbers
 MANY, MOST = 2_500, 10_000  # nodes of a graph, after which the rest of the program runs as it is: at the latter always
 
@@ -646,11 +643,7 @@ def _captured(
 
 def arrays_refused(error: BaseException | None) -> str:
     """What an exception, or one it came from, says where what is written in C wants NumPy's own array or scalar."""
-    while error is not None:
-        if isinstance(error, REFUSING) and any(word in str(error) for word in WANTING):
-            return str(error)
-        error = error.__cause__ or error.__context__
-    return ""
+    return next((str(e) for e in causes(error) if says(e, WANTING)), "")
 
 
 def _handed_out(x: Any) -> Any:

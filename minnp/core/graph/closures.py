@@ -470,8 +470,8 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
                 if not isinstance(x, ModuleType):
                     before.add(held)
         if not pending:
-            pending = [(Held([p]), None) for p in uses.set_in_libraries() if (id(p.holder), p.key) not in looked]
-            looked.update((id(x.found[0].holder), x.found[0].key) for x, _ in pending)
+            pending = [(p, None) for p in uses.set_in_libraries() if (id(p.holder), p.key) not in looked]
+            looked.update((id(p.holder), p.key) for p, _ in pending)
         if not pending:
             own = uses.members()
             parts = [(m, None) for c, n, x in own if not isinstance(x, CONTAINERS) for m in members(x, c, n)]
@@ -522,15 +522,6 @@ def counted(holder: Any, key: Any, value: Any, via: Binding | None) -> Binding:
     return binding
 
 
-class Held:
-    """Bindings, in the place of the object that has them."""
-
-    __slots__ = ("found",)
-
-    def __init__(self, found: list[Binding]) -> None:
-        self.found = found
-
-
 def order(x: dict) -> tuple:
     """The keys of a dict in their order, which an OrderedDict has on its own."""
     return tuple(OrderedDict.__iter__(x) if isinstance(x, OrderedDict) else dict.__iter__(x))
@@ -540,8 +531,8 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
     """The bindings in one object, and objects it is made of for good; adds to what code uses."""
     if type(x) in weakref.ProxyTypes:  # which isinstance does not tell from what it stands for
         yield x.__dir__.__self__
-    elif type(x) is Held:
-        yield from x.found
+    elif type(x) is Binding:  # without the object that has it
+        yield x
     elif x is os.getenv:
         yield Binding(vars(os), "environ", os.environ, True)
     elif isinstance(x, FunctionType):

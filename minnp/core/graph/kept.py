@@ -38,7 +38,7 @@ from ..rows.value import Host, Tracer
 from .graph import Graph
 from .node import Node
 from .outputs import inside
-from .scalars import Live
+from .scalars import Live, causes
 
 SUSPENDED = {GeneratorType: "gi_frame", CoroutineType: "cr_frame", AsyncGeneratorType: "ag_frame"}
 OURS = (*ARRAY_TYPES, Tracer, Live, Node, FrameType)  # what holds a stand-in and is no state of the program's
@@ -195,9 +195,8 @@ def _parts(x: Any) -> list:
 
 def forget(error: BaseException | None) -> None:
     """Let go of the variables of the functions that an exception went through."""
-    while error is not None:
-        traceback.clear_frames(error.__traceback__)
-        error = error.__cause__ or error.__context__
+    for e in causes(error):
+        traceback.clear_frames(e.__traceback__)
 
 
 # ------------------------------------------------------------------ exchanging

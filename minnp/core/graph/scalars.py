@@ -12,6 +12,7 @@ import dis
 import inspect
 import itertools
 import operator
+from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any
 
@@ -106,18 +107,28 @@ STAND_INS.add(Live)
 NAMED = (Live.__name__, Live.__module__, f"{Live.__qualname__}.__init__()", "Could not convert object to NumPy")
 
 
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception, and those that it came from."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def says(error: BaseException, words: Iterable[str]) -> bool:
+    """Whether an exception of those that refuse arguments has one of these words."""
+    return isinstance(error, REFUSING) and any(word in str(error) for word in words)
+
+
 def refused(error: BaseException | None) -> bool:
     """Whether an exception, or one it came from, says that something wants a number itself, and no stand-in: it names
     the stand-in's type, or it is a TypeError of a function that has one."""
-    while error is not None:
-        if isinstance(error, REFUSING) and any(word in str(error) for word in NAMED):
-            return True
-        at = error.__traceback__
+    for e in causes(error):
+        at = e.__traceback__
         while at is not None and at.tb_next is not None:
             at = at.tb_next
-        if isinstance(error, TypeError) and at is not None and Live in map(type, at.tb_frame.f_locals.values()):
+        of_its_caller = isinstance(e, TypeError) and at is not None
+        if says(e, NAMED) or (of_its_caller and Live in map(type, at.tb_frame.f_locals.values())):
             return True
-        error = error.__cause__ or error.__context__
     return False
 
 

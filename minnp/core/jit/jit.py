@@ -50,10 +50,8 @@ from .specialisation import FINISHED, Specialisation, apart, steps_back
 TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
 SEVERAL = 8  # keys whose captures all ended before the function did, after which it is not captured for others
 IDLE = 4  # calls in a row in which no loop ran compiled, after which Python runs the function
-MANY_PATHS = (
-    6  # to tell so many apart is timed: so many calls by them, so many of the function, if a call takes so long
-)
-TIMED, PLAIN, WORTH = 12, 4, 20e-6
+MANY_PATHS = 6  # to tell so many apart is timed
+TIMED, PLAIN, WORTH = 12, 4, 20e-6  # so many calls by paths, and of the function, where a call takes such seconds
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
 
 
@@ -264,8 +262,7 @@ class Jitted(Dispatch):
         if type(out) is not Missed and len(trial.plain) < PLAIN:
             (trial.plain if plain else trial.by_paths).append(perf_counter() - began)
             if trial.ends(self.calls):
-                self.ended.add(key)
-                self._reports(f"to tell its {len(paths)} paths apart takes longer than the function")
+                self._ends(key, f"to tell its {len(paths)} paths apart takes longer than the function")
                 self.paths[exact] = []  # another thread may still go through the others
                 self.forget()
         return out
@@ -345,9 +342,8 @@ class Jitted(Dispatch):
             self.waiting[key] -= 1
             return self._uncaptured(key, args, kwargs)
         if not self.captures and (name := recursive(self.function)):
-            self.ended.add(key)
+            self._ends(key, f"{name} calls itself")
             self.paths.setdefault(exact, [])
-            self._reports(f"{name} calls itself")
             return self._eager(*args, **kwargs)
         # another thread may have cleared them
         names, fixed, backend = leaf_names(self.function, *marked), self.fixed.setdefault(key, set()), key[-1]
@@ -365,8 +361,7 @@ class Jitted(Dispatch):
         elif changes_unseen is not None:
             why = f"a {type(changes_unseen).__name__} is among its arguments, which nothing tells changes of"
         if why:
-            self.ended.add(key)
-            self._reports(why)
+            self._ends(key, why)
             return self._uncaptured(key, args, kwargs)
         asks = lambda v, name: before.types or name in self.typed or (before.kinds and isinstance(v, onp.floating))
         asked = {i for i, v in enumerate(values) if changes(v) and asks(v, names[i])} - fixed
@@ -405,8 +400,7 @@ class Jitted(Dispatch):
             for binding in found:
                 binding.restore()
             if discarded.why is not NUMBERS:
-                self.ended.add(key)
-                self._reports(f"what is written in C wants NumPy's own arrays: {discarded.why}")
+                self._ends(key, f"what is written in C wants NumPy's own arrays: {discarded.why}")
                 return self._uncaptured(key, args, kwargs)
             fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
             return self._capture(key, exactly(key, fixed, values), marked, leaves, values, args, kwargs)
@@ -425,8 +419,7 @@ class Jitted(Dispatch):
         stays = not captured.keeps and before.stays() and all(p.stays() or p.counted for p in found)
         if captured.left or not stays or any(map(goes_on, parts)):
             if captured.ended:
-                self.ended.add(key)
-                self._reports(captured.left)
+                self._ends(key, captured.left)
             elif captured.left != SHARED:
                 self.changing += 1
             if captured.written and not apart(captured.written, [values[i] for i in inputs], captured.constants):
@@ -455,6 +448,11 @@ class Jitted(Dispatch):
         """Say in minnp.report() why the function runs as it is."""
         record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), why)
 
+    def _ends(self, key: Any, why: str) -> None:
+        """From now on the function runs as it is for such arguments; those of known paths may still be served."""
+        self.ended.add(key)
+        self._reports(why)
+
     def _of_no_use(self, key: Any) -> None:
         """After some captures that raised, or that found what is known, the next waits, each time twice as long."""
         n = self.useless[key] = self.useless.get(key, 0) + 1
@@ -462,10 +460,9 @@ class Jitted(Dispatch):
 
     def _gives_up(self, key: Any, branches: bool) -> None:
         """From now on the function runs as it is for arguments of which no path is known."""
-        self.ended.add(key)
         what = "paths through its Python" if branches else "combinations of shapes and static values"
         why = f"met {self.limit} different {what}"
-        self._reports(why)
+        self._ends(key, why)
         if not self.warned:
             self.warned = True
             warnings.warn(
