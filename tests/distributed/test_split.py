@@ -30,8 +30,3 @@ CASES = [
 @pytest.mark.parametrize("case", CASES)
 def test_split_arrays(on_ranks, size, case):
     on_ranks(size, f"split.{case}")
-
-
-@pytest.mark.slow
-def test_a_thousand_random_programs(on_ranks):
-    on_ranks(3, "split.many_programs")
