@@ -72,6 +72,31 @@ def test_arrays_of_integers_have_no_derivatives(derivative: Any) -> None:
     assert float(jvp(lambda x: x * 0.5, (3,), (1,))[1]) == 0.5  # Python's integers count as floats
 
 
+def picked(t: Any) -> Any:
+    y = np.zeros(3)
+    y[t["i"]] = t["x"][t["i"]] ** 2 + t["x"][[t["i"][0], 0]]
+    return np.sum(y)
+
+
+def read_under_vmap(t: Any) -> Any:
+    return np.sum(vmap(lambda i: t["x"][i] ** 2)(t["i"]))
+
+
+@pytest.mark.parametrize("transform", [grad, lambda f: jit(grad(f)), lambda f: grad(jit(f))], ids=["", "of", "in"])
+def test_integers_among_the_differentiated_arguments_index(transform: Any) -> None:
+    """A tree of parameters may hold the places that it is read at: no gradient goes through them."""
+    tree = {"x": np.array([1.0, 2.0, 3.0]), "i": np.array([1, 2])}
+    for f, wanted in ((picked, [1, 5, 6]), (read_under_vmap, [0, 4, 6])):
+        slopes = transform(f)(tree)
+        assert slopes["x"].tolist() == wanted
+        assert slopes["i"].tolist() == [0, 0]
+    assert transform(lambda t: np.sum(t["x"][t["m"]]))({**tree, "m": tree["x"] > 1})["x"].tolist() == [0, 1, 1]
+    with pytest.raises(IndexError, match="must be of integer"):
+        transform(lambda x: np.sum(x[x]))(tree["x"])
+    with pytest.raises(NotDifferentiableError, match="int64"):
+        transform(lambda t: np.sum(t["x"][1:] * t["i"]))(tree)
+
+
 def test_the_value_of_a_function_without_slope_is_an_array_as_any_other() -> None:
     pair = value_and_grad(lambda x: np.sum(np.round(x)))
     for value, slope in (pair(np.ones(2)), jit(pair)(np.ones(2)), value_and_grad(np.sum)(np.ones(2))):

@@ -211,19 +211,22 @@ def traced(index: Any) -> bool:
 
 
 def indexed(index: Any) -> Any:
-    """An index as rows take it: lists that hold values are arrays, and traces that batch one of these are notified."""
+    """An index as rows take it: lists that hold values are arrays, traces that batch one of these are notified, and no
+    gradient is followed through one."""
     return tuple(map(_part, index)) if type(index) is tuple else _part(index)
 
 
 def _part(index: Any) -> Any:
     if type(index) in (list, tuple) and holds_value(index):
         index = read(stack_nested(index))
-    x = index
+    x, moves = index, False
     while type(x) is Tracer:
         if x.trace.batched:
             x.trace.index()
+        else:
+            moves |= x.trace.differentiable and x.trace.alive
         x = x.value
-    return index
+    return bind(TABLE["stop_gradient"], (index,), {}) if moves else index
 
 
 def lent(value: Any) -> bool:
