@@ -67,7 +67,7 @@ _ELSEWHERE = {
     "tensor": "np.array of minnp.numpy",
     "while_loop": "Python's `while`, which jit compiles",
 }
-_MODULES = ("distributed", "fx", "kvstore", "nn", "npx", "symbol", "testing")
+_MODULES = ("distributed", "fx", "kvstore", "nn", "npx", "scipy", "symbol", "testing")
 
 
 def __getattr__(name: str) -> Any:

@@ -235,7 +235,10 @@ def of_library(thing: Any) -> Backend:
     for name, (_, _, known, _) in _REGISTRY.items():
         if known in libraries:
             return get(name)
-    raise TypeError(f"expected a symbol of one of {', '.join(_REGISTRY)}, got a {type(thing).__name__}: {thing!r:.60}")
+    raise TypeError(
+        f"expected a symbol of one of {', '.join(_REGISTRY)}, got a {type(thing).__name__}: {thing!r:.60}; "
+        "a function of torch's tensors takes library='torch', and one of arrays needs no Function"
+    )
 
 
 class _MXNetFinder:

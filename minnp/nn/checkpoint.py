@@ -20,6 +20,7 @@ import math
 import os
 import re
 import warnings
+from collections.abc import Mapping
 from typing import Any, BinaryIO
 
 import minnp.numpy as np
@@ -50,12 +51,17 @@ def save(path: str | os.PathLike, arrays: dict[str, Any], facts: Any = None, kee
 
     arrays, facts   what load gives back: arrays by name, and anything that JSON says
     keep_previous   keep the checkpoint that was there, as <path>.previous
-    Raises FileNotFoundError where there is no such folder.
+    Raises FileNotFoundError where there is no such folder, TypeError for arrays without names, or of no numbers.
 
     >>> nn.checkpoint.save("a.ckpt", {"w": np.ones(2)}, {"epoch": 3})
     >>> nn.checkpoint.load("a.ckpt")
     ({'w': array([1., 1.])}, {'epoch': 3})
     """
+    if not isinstance(arrays, Mapping):
+        raise TypeError(
+            f"checkpoint.save(path, arrays) takes a dict of arrays by name, got a {type(arrays).__name__}: of a model "
+            "that is net.tree(), and net.save(prefix) writes all of it"
+        )
     path = os.fspath(path)
     temporary = f"{path}.tmp"  # always the same, so that what a killed process left is overwritten
     if not os.path.isdir(os.path.dirname(path) or "."):

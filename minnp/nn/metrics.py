@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import minnp.numpy as np
@@ -59,4 +59,6 @@ RULES: dict[str, Callable] = {"accuracy": accuracy, "mse": mse, "mae": mae}
 def named(metrics: Any) -> dict[str, Callable]:
     """{name: function} from names and functions, or one of them."""
     metrics = [metrics] if isinstance(metrics, str) or callable(metrics) else metrics
+    if not isinstance(metrics, Iterable):
+        raise TypeError(f"metrics are names or functions, or a list of them; got {metrics!r}")
     return {m if isinstance(m, str) else m.__name__: one_of("metric", m, RULES, "(outputs, labels)") for m in metrics}

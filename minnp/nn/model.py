@@ -14,7 +14,7 @@ import functools
 import inspect
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import minnp.numpy as np
@@ -194,12 +194,18 @@ class Layer:
 
     def set_tree(self, tree: Tree) -> None:
         """Put these values into the layers; names that no layer has raise, and so do other shapes."""
+        self._put(self._fitting(tree), self._places("params"), "params")
+
+    def _fitting(self, tree: Tree) -> Tree:
+        """The tree, with arrays for what is none. Raises ValueError for a shape that is not the parameter's."""
+        if not isinstance(tree, Mapping):
+            raise TypeError(f"parameters are a dict of arrays by dotted name, as net.tree() gives; got {tree!r:.60}")
         configs = self.configs()
         tree = {name: value if isinstance(value, np.ndarray) else np.asarray(value) for name, value in tree.items()}
         for name, value in tree.items():
-            if name in configs and np.shape(value) != configs[name]["shape"]:
-                raise ValueError(f"parameter {name!r} is {configs[name]['shape']}; got a value of {np.shape(value)}")
-        self._put(tree, self._places("params"), "params")
+            if name in configs and value.shape != configs[name]["shape"]:
+                raise ValueError(f"parameter {name!r} is {configs[name]['shape']}; got a value of {value.shape}")
+        return tree
 
     def set_aux_tree(self, tree: Tree) -> None:
         if tree:
@@ -224,8 +230,11 @@ class Layer:
 
     @contextlib.contextmanager
     def holding(self, tree: Tree, aux: Tree | None = None) -> Iterator[None]:
-        """The layers hold `tree` (and `aux`) inside the with block, and their own values again after it."""
-        changed = [(tree, self._places("params"), "params")]
+        """The layers hold `tree` (and `aux`) inside the with block, and their own values again after it.
+
+        Raises KeyError for a name that no layer has, ValueError for another shape.
+        """
+        changed = [(self._fitting(tree), self._places("params"), "params")]
         if aux:
             changed.append((aux, self._places("aux_params"), "aux_params"))
         dicts = {id(values): values for _, places, _ in changed for values, _ in places.values()}
@@ -312,6 +321,11 @@ class Layer:
             own = checks.of_arrays(self.params)
             checks.explain(error, f"{type(self).__name__}({given})" + (f" with {own}" if own else ""), type(self))
             raise
+        except AttributeError as error:
+            if not any(error.obj is x for x in inputs):
+                raise
+            got = f"{error.obj!r:.60} ({type(error.obj).__name__})"
+            raise TypeError(f"{type(self).__name__} takes an array, got {got}: write np.asarray(x)") from error
 
 
 def watched(layer: Layer) -> Callable:

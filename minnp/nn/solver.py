@@ -13,7 +13,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import minnp
@@ -135,7 +135,7 @@ class Solver:
         usual = [name for name in ("val_accuracy", "val_loss", "accuracy", "loss") if name in self.measured]
         self.monitor = monitor or usual[0]
         self.restore_best = restore_best and test_dataiter is not None
-        self.callbacks = [callbacks] if isinstance(callbacks, Callback) else list(callbacks)
+        self.callbacks = list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
         if early_stopping is not None:
             self.callbacks.append(EarlyStopping(early_stopping, self.monitor))
         if tensorboard is not None:

@@ -60,7 +60,7 @@ def fit(
         None if validation_data is None else iterator(*unpacked(validation_data), max(batch_size, 128)),
         update_rule=optimizer,
         optim_config=config,
-        num_epochs=epochs,
+        num_epochs=checks.count("epochs", epochs),
         train_acc_num_samples=train_acc_num_samples,
         print_every=print_every,
         seed=seed,

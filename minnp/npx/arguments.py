@@ -28,7 +28,9 @@ def check_hints(function: Callable, hints: dict) -> None:
 
 
 def sizes(value: Any, n: int, default: int, what: str) -> tuple[int, ...]:
-    """A size per spatial axis, from None, a number or a sequence."""
+    """A size per spatial axis, from None, a number or a sequence. Raises ValueError where the data has no such axis."""
+    if n < 1:
+        raise ValueError(f"data is [N, C, *spatial], of three axes or more; got {n + 2}: give the others size 1")
     if value is None:
         return (default,) * n
     sizes = (value,) * n if isinstance(value, (int, onp.integer)) else tuple(value)

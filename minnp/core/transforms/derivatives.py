@@ -17,7 +17,7 @@ from ..rows.pytree import tree_flatten, tree_leaves
 from ..rows.state import recording, state
 from ..rows.value import Host, Tracer
 from . import rematerialisation
-from .grad import LEAVES, absent, argument_value, function_of, grad, has_slope, staged, vjp
+from .grad import LEAVES, absent, argument_value, function_of, grad, has_slope, staged, vjp, with_slope
 from .jvp import jvp
 
 
@@ -93,6 +93,7 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
         out, pullback = vjp(of_x, x)
         leaves, rebuild = tree_flatten(out)
         leaves = [o if type(o) in ARRAY_TYPES else array_of(onp.asarray(o)) for o in leaves]
+        with_slope([read(o) for o in leaves], out)
         jacobians = []
         for k, leaf in enumerate(leaves):
             rows = []
@@ -290,7 +291,10 @@ class custom_vjp:
         self._call = _Call(getattr(function, "__name__", "custom_vjp"), vjp=Joint(self._pullback), saves="both")
 
     def defvjp(self, forward: Callable, backward: Callable) -> custom_vjp:
-        """Set the rule; returns the function."""
+        """Set the rule; returns the function. Raises TypeError for what is no function."""
+        for part, rule in (("forward", forward), ("backward", backward)):
+            if not callable(rule):
+                raise TypeError(f"the {part} rule of {self.function.__name__} is a function, got {rule!r:.60}")
         self.forward, self.backward = forward, backward
         return self
 

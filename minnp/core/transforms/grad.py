@@ -238,16 +238,22 @@ def differentiate(
                 seeds.append((v.node, _ones(v.value)))
             if kind == "c":
                 complex_of_real(v, starts)
-        if not seeds and not any(v.dtype.kind in INEXACT for v in run.values):
-            returned = ", ".join(map(describe, run.values)) or f"{run.out!r} (is a return missing?)"
-            raise TypeError(
-                f"the function returned {returned}: only a float or complex result has a gradient. Integers and truth "
-                "values have none: give the function floats, x.astype(float), or make its result one"
-            )
+        if not seeds:
+            with_slope(run.values, run.out)
         grads = collect(trace.backward(seeds, len(starts)), starts) if walk is None else walk(run, seeds)
     finally:
         run.forget()
     return run.rebuild_args(grads), run.out, aux
+
+
+def with_slope(values: Sequence[Any], out: Any) -> None:
+    """Raise TypeError where none of a function's results, which are `out`, is of floats or complex numbers."""
+    if not any(v.dtype.kind in INEXACT for v in values):
+        returned = ", ".join(map(describe, values)) or f"{out!r} (is a return missing?)"
+        raise TypeError(
+            f"the function returned {returned}: only a float or complex result has a gradient. Integers and truth "
+            "values have none: give the function floats, x.astype(float), or make its result one"
+        )
 
 
 def complex_of_real(z: Any, starts: list) -> None:

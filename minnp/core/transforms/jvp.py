@@ -168,6 +168,8 @@ def jvp(f: Callable, primals: Any, tangents: Any) -> tuple[Any, Any]:
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise TypeError("jvp(f, primals, tangents) takes a tuple of arguments and one of tangents: jvp(f, (x,), (v,))")
+    if len(primals) != len(tangents):
+        raise ValueError(f"jvp wants a tangent for each of the {len(primals)} arguments; got {len(tangents)}")
     if state.busy and (tracer := recording()) is not None:
         return tracer.transformed("jvp", f, {}, (primals, tangents), {}, direct=True)
     trace = JvpTrace()
