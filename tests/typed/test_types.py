@@ -1,9 +1,10 @@
-"""mypy reads user programs through minnp/numpy/__init__.pyi: good ones pass, every marked mistake is found."""
+"""mypy and pyright read user programs through minnp's stubs: good ones pass, every marked mistake is found."""
 
 from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -91,6 +92,23 @@ def test_the_stubs_are_what_their_script_writes() -> None:
 @pytest.mark.slow
 def test_users_programs_have_no_errors(cache: Path) -> None:
     assert check("users.py", cache) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not NAMES_OF_THE_STUB, reason="the stub declares the names of NumPy >= 2.4")
+def test_pyright_finds_the_marked_mistakes_and_nothing_else(tmp_path: Path) -> None:
+    """In its standard mode, of which basedpyright's own is stricter."""
+    pytest.importorskip("basedpyright", reason="pip install basedpyright")
+    config = {"typeCheckingMode": "standard", "include": [str(HERE / "programs")], "extraPaths": [str(ROOT)]}
+    config |= {"reportUnusedExpression": "none", "reportMissingModuleSource": "none"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(tmp_path)]
+    command += ["--pythonpath", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    told = json.loads(done.stdout)["generalDiagnostics"]
+    found = {(Path(d["file"]).name, d["range"]["start"]["line"] + 1) for d in told if d["severity"] == "error"}
+    lines = (HERE / "programs" / "bad.py").read_text().splitlines()
+    assert found == {("bad.py", i) for i, line in enumerate(lines, 1) if line.endswith("# E")}, told
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
