@@ -26,6 +26,14 @@ def test_links_point_to_files():
             assert "://" in target or (page.parent / target).exists(), f"{page} links to {target}"
 
 
+def test_a_build_does_not_read_what_the_one_before_it_wrote():
+    """./run docs twice: the second one found pages in the folder of myst_nb that no page lists."""
+    excluded = re.search(r"^exclude_patterns = (.*?)  #", (ROOT / "docs" / "conf.py").read_text(), re.MULTILINE)[1]
+    written = re.findall(r"^/docs/(\w+)/$", (ROOT / ".gitignore").read_text(), re.MULTILINE)
+    assert {"_build", "jupyter_execute"} <= set(written)
+    assert [name for name in written if name not in excluded] == ["tutorials"]  # the notebooks, which are pages
+
+
 def test_pictures_name_no_folder_of_who_drew_them():
     for picture in (ROOT / "docs" / "pictures").glob("*.svg"):
         assert not re.search(r'"/\w', picture.read_text()), picture
