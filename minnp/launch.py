@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
     given = parser.parse_args(arguments)
     workers, servers = given.num_workers, given.num_workers if given.num_servers is None else given.num_servers
-    command = [sys.executable, given.program, *given.arguments]
+    command = [sys.executable, *(f"-W{option}" for option in sys.warnoptions), given.program, *given.arguments]
     port = str(free_port())
     threads = {"OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", str(max(default_threads() // workers, 1)))}
     if servers < 1:

@@ -412,6 +412,13 @@ def test_a_captured_graph_whose_places_are_computed_is_captured_again() -> None:
         onp.testing.assert_allclose(onp.asarray(compiled(x, given)), onp.asarray(slope(x, given)))
 
 
+def test_numbers_of_a_graph_are_numpys() -> None:
+    """Python's operators on two Python numbers would give Python's, which have no `copy`."""
+    x = np.arange(12.0).reshape(3, 4) ** 1.3
+    for f in (lambda x: np.percentile(x, 30, axis=1), lambda x: np.nanpercentile(x, 30)):
+        onp.testing.assert_array_equal(fx.capture(f, x)(x), f(x))
+
+
 def test_capture_is_on_values_and_guards_what_was_asked() -> None:
     def f(x: Any) -> Any:
         while x.max() > 1:

@@ -104,7 +104,7 @@ def test_a_function_is_an_engine_and_a_gradient_through_foreign_code_raises() ->
 
 def test_what_cannot_be_lowered_says_so() -> None:
     net = Net().init(0)
-    with pytest.raises(ValueError, match="engine='tpu': choose from auto, numpy"):
+    with pytest.raises(ValueError, match="engine='tpu': choose from auto, llvm, numpy"):
         fx.lower(net, "block1", "tpu")
     with pytest.raises(ValueError, match="'block1': the graph was traced through it: give lower the model itself"):
         fx.lower(fx.symbolic_trace(net), "block1")
@@ -202,6 +202,7 @@ FUNCTIONS: dict[str, tuple] = {
     ),
     "places": (lambda x: (x.argmax(axis=1), x.argmin(), np.take(x, np.array([0, 2]), axis=1)), X),
     "slices": (lambda x: (x[1:5:2, ::-1], x[-1], x[..., 2], x[None, :, -3:], x[np.array([3, 1])]), X),
+    "arrays of places": (lambda x: (x[[0, 2]], x[:, [1, 1, -3]], x[2:, [[1], [0]]], x[..., [2]]), X),
     "shapes": (lambda x: (x.reshape(2, 4, 6).transpose(2, 0, 1), np.concatenate([x, x], 1), np.stack([x, x]), x.T), X),
     "activations": (lambda x: (npx.gelu(x), npx.silu(x), npx.softplus(x), npx.leaky_relu(x), npx.log_softmax(x)), X),
     "clipping": (lambda x: np.clip(x, -0.5, 1.0) + np.maximum(x, 0) + np.sqrt(np.abs(x)), X),

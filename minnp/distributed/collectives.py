@@ -93,6 +93,11 @@ def _all_reduce(x: Any, *, mesh: Any, op: str) -> Any:
     return back(total, x)
 
 
+def added(y: onp.ndarray, mesh: Any) -> onp.ndarray:
+    """The ranks' y added up as np.add does, in their dtype: of truth values, whether any is true."""
+    return onp.asarray(_all_reduce(y, mesh=mesh, op="max" if y.dtype.kind == "b" else "sum"))
+
+
 def _own(x: Any) -> Any:
     """What a mesh of one returns: an array that is not x's memory."""
     return onp.array(x) if isinstance(x, Host) else x

@@ -8,13 +8,12 @@ from typing import Any
 import minnp.numpy as np
 from minnp import jit
 from minnp.core.graph.node import Node
+from minnp.core.jit.jit import COMPILERS
 from minnp.nn.model import Layer
 
 from .graph_module import GraphModule
 from .splitting import split_module
 from .tracer import Tracer
-
-ENGINES = ("auto", "numpy", "native", "torch", "mxnet")
 
 
 class Lowered(Layer):
@@ -60,7 +59,7 @@ def lower(module: Any, target: str | Callable[[Node], bool], engine: str | Calla
 
     module   a model, which is traced with the part kept whole; or a GraphModule
     target   the dotted name of a layer; or node -> bool: the nodes to lower (each run of them is one part)
-    engine   "numpy", "native", "torch" or "mxnet", of which minnp.jit compiles it; or a function: given the layer, it
+    engine   "llvm", "numpy", "torch" or "mxnet", of which minnp.jit compiles it; or a function: given the layer, it
              returns what is called in its place with the same arrays, such as a session of another runtime
 
     What minnp.jit compiles is differentiated as the layer is. What a function returned is called with the arrays
@@ -71,8 +70,8 @@ def lower(module: Any, target: str | Callable[[Node], bool], engine: str | Calla
     >>> fx.lower(net, "0", engine="numpy")(np.ones((2, 4), "f4")).shape
     (2, 3)
     """
-    if not callable(engine) and engine not in ENGINES:
-        raise ValueError(f"engine={engine!r}: choose from {', '.join(ENGINES)}, or give a function layer -> callable")
+    if not callable(engine) and engine not in COMPILERS:
+        raise ValueError(f"engine={engine!r}: choose from {', '.join(COMPILERS)}, or give a function layer -> callable")
     if callable(target):
         gm = module if isinstance(module, GraphModule) else whole(module, "")
         gm = split_module(gm, lambda n: bool(target(n)))

@@ -396,20 +396,23 @@ def getitem(w: Writer, node: Node) -> str:
     index = node.kwargs.get("index", node.args[1] if len(node.args) > 1 else None)
     x = w.meta(node.args[0])
     parts = index if type(index) is tuple else (index,)
-    whole = [p for p in parts if isinstance(p, (Node, onp.ndarray))]
-    if len(whole) == len(parts) == 1:
-        if w.meta(whole[0]).dtype.kind not in "iu":
-            raise w.refuse(node, "takes a mask, whose result has no fixed shape")
-        return w.op("Gather", w.name(node.args[0]), w.name(whole[0], onp.int64), axis=0)
-    if whole or any(isinstance(s, Node) for p in parts if isinstance(p, slice) for s in (p.start, p.stop, p.step)):
-        raise w.refuse(node, "takes several arrays, or places that are computed")
+    parts = tuple(onp.asarray(p) if isinstance(p, list) else p for p in parts)
+    arrays = [p for p in parts if isinstance(p, (Node, onp.ndarray))]
+    if any(isinstance(s, Node) for p in parts if isinstance(p, slice) for s in (p.start, p.stop, p.step)):
+        raise w.refuse(node, "takes places that are computed")
+    if arrays and (len(arrays) > 1 or not all(isinstance(p, slice) or p is Ellipsis or p is arrays[0] for p in parts)):
+        raise w.refuse(node, "takes an array beside other arrays, numbers or None")
+    if arrays and w.meta(arrays[0]).dtype.kind not in "iu":
+        raise w.refuse(node, "takes a mask, whose result has no fixed shape")
     used = sum(p is not None and p is not Ellipsis for p in parts)
-    if Ellipsis not in parts:
-        parts = (*parts, Ellipsis)
-    at = parts.index(Ellipsis)
+    parts = (*parts, *([] if any(p is Ellipsis for p in parts) else [Ellipsis]))
+    at = next(i for i, p in enumerate(parts) if p is Ellipsis)
     parts = (*parts[:at], *[slice(None)] * (x.ndim - used), *parts[at + 1 :])
     starts, ends, axes, steps = [], [], [], []
+    gathered = next((axis for axis, p in enumerate(parts) if isinstance(p, (Node, onp.ndarray))), None)
     for axis, p in enumerate(p for p in parts if p is not None):
+        if axis == gathered:
+            continue
         begin, end, step = (p, p + 1 or x.shape[axis], 1) if not isinstance(p, slice) else p.indices(x.shape[axis])
         if (begin, end, step) != (0, x.shape[axis], 1):
             starts.append(begin)
@@ -419,6 +422,8 @@ def getitem(w: Writer, node: Node) -> str:
     y = w.name(node.args[0])
     if starts:
         y = w.op("Slice", y, w.ints(starts), w.ints(ends), w.ints(axes), w.ints(steps))
+    if gathered is not None:
+        return w.op("Gather", y, w.name(arrays[0], onp.int64), axis=gathered)
     return w.reshaped(y, w.meta(node).shape)
 
 

@@ -261,7 +261,8 @@ def clip_norm(grads: dict[str, Any], limit: float) -> tuple[dict[str, Any], Any]
     >>> grads["w"], float(norm)
     (array([0.6, 0.8]), 5.0)
     """
-    squares = [np.sum(g * g) for g in grads.values()]
+    wide = [g.astype(np.result_type(g.dtype, np.float32), copy=False) for g in grads.values()]  # float16 ends at 65504
+    squares = [np.sum(g * g) for g in wide]
     if any(getattr(s, "context", HOST) != HOST for s in squares):
         norm = np.sqrt(sum(squares))
         scale = np.where(norm > limit, limit / norm, 1.0)

@@ -42,7 +42,7 @@ def snapshot(solver: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         "random": position,
         "iterator": solver.train_dataiter.state(),
         "loss_scale": solver.loss_scale and [solver.loss_scale.value, solver.loss_scale.good],
-        "callbacks": [callback.state() for callback in solver.callbacks],
+        "callbacks": [[type(callback).__name__, callback.state()] for callback in solver.callbacks],
     }
     return arrays, facts
 
@@ -87,8 +87,12 @@ def restore(solver: Any, arrays: dict[str, Any], facts: dict[str, Any]) -> None:
     solver.loss_history = arrays["losses"].tolist()
     restore_stream(solver, facts["random"], arrays["random"])
     solver.train_dataiter.restore(facts["iterator"])
-    for callback, state in zip(solver.callbacks, facts["callbacks"]):
-        callback.restore(state)
+    states = list(facts["callbacks"])
+    for callback in solver.callbacks:  # each its own, also where others came or went
+        found = next((s for s in states if s[0] == type(callback).__name__), None)
+        if found is not None:
+            states.remove(found)
+            callback.restore(found[1])
 
 
 def restore_stream(solver: Any, positions: list, keys: Any) -> None:

@@ -2,7 +2,7 @@
 
 One step is: loss and gradients of the parameter tree, clipping, the optimiser on each parameter in place. One epoch is
 the steps, the measurements, and the callbacks. Everything the next step depends on (parameters, optimiser, iterator,
-random streams, history) is in a checkpoint, so a resumed training goes on bit for bit.
+random streams, history) is in a checkpoint, so a resumed training goes on bit for bit (jit: to rounding).
 """
 
 from __future__ import annotations

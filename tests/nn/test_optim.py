@@ -76,6 +76,8 @@ def test_clipping():
     assert onp.allclose(onp.asarray(clipped["a"]), [0.6, 0]) and onp.allclose(onp.asarray(clipped["b"]), 0.8)
     assert optim.clip_norm(grads, 10.0)[0] is grads
     assert onp.asarray(optim.clip_value(grads, 3.5)["b"]).tolist() == [[3.5]]
+    half, norm = optim.clip_norm({"a": np.full(4, 300, np.float16)}, 1.0)  # whose squares are above float16's largest
+    assert norm == 600.0 and half["a"].dtype == np.float16 and onp.asarray(half["a"]).tolist() == [0.5] * 4
 
 
 def test_schedules():

@@ -139,7 +139,7 @@ def test_resuming_in_the_middle_of_an_epoch(tmp_path):
             if solver.step == 7:
                 raise KeyboardInterrupt
 
-    options = {"checkpoint_every": 2, "resume": True}
+    options = {"checkpoint_every": 2, "resume": True, "early_stopping": 3}
     whole = run(**options, checkpoint=tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
         run(**options, checkpoint=tmp_path / "parts", callbacks=[Stop()])

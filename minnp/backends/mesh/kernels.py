@@ -151,11 +151,12 @@ def reduce(place: Any, x: Part, axis: Any = None, keepdims: bool = False, _row: 
         y = onp.empty(shape, x.dtype)
     elif y is None:
         y = onp.asarray(run(x.local, axis=axes, keepdims=True, **params))
+    same = {"dtype": y.dtype} if _row in ("sum", "prod") else {}
     for i, line in lines:
         if _row == "sum" and y.nbytes > collectives.ROOM:
-            y = collectives._all_reduce(y, mesh=line, op="sum")
+            y = collectives.added(y, line)
         else:
-            y = run(collectives._all_gather(y, mesh=line, axis=i), axis=i, keepdims=True)
+            y = run(collectives._all_gather(y, mesh=line, axis=i), axis=i, keepdims=True, **same)
     return dropped(x, axes, keepdims, y)
 
 

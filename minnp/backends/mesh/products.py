@@ -51,8 +51,8 @@ def summed(mesh: Any, shape: tuple, on: tuple, y: onp.ndarray, over: int | None)
     if over is None:
         return Part(mesh, shape, on, y)
     line = mesh.axis(over)
-    if y.size <= SMALL or on[0] is not None:
-        return Part(mesh, shape, on, collectives._all_reduce(y, mesh=line, op="sum"))
+    if y.size <= SMALL or not on or on[0] is not None:
+        return Part(mesh, shape, on, collectives.added(y, line))
     return Part(mesh, shape, (over, *on[1:]), collectives._reduce_scatter(y, mesh=line, axis=0, size=None))
 
 
@@ -86,9 +86,7 @@ def einsum(place: Any, *operands: Any, subscripts: str, **params: Any) -> Part:
     out = Part(mesh, [sizes[c] for c in output], [taken.get(c) for c in output], onp.asarray(y))
     for c, m in taken.items():
         if c not in output:
-            out = summed(mesh, out.shape, out.on, out.local, m) if out.ndim else out.like(
-                onp.asarray(collectives._all_reduce(out.local, mesh=mesh.axis(m), op="sum"))
-            )  # fmt: skip
+            out = summed(mesh, out.shape, out.on, out.local, m)
     return out
 
 

@@ -235,7 +235,8 @@ class Code:
         text = form(self, args, kwargs) if form is not None else None
         if text is not None:
             return text
-        if name in INFIX and len(args) == 2 and not kwargs:
+        python = all(type(a) in (bool, int, float, complex) for a in args)  # their operators give no number of NumPy's
+        if name in INFIX and len(args) == 2 and not kwargs and not python:
             return f"{self.infix(args[0])} {INFIX[name]} {self.infix(args[1])}"
         ufunc = getattr(onp, name, None)
         if name in SAME or (isinstance(ufunc, onp.ufunc) and not kwargs):

@@ -19,7 +19,7 @@ def _run(body: Any, values: Sequence[Any], training: bool) -> list:
 
 
 def _number(p: dict) -> list[str]:
-    return [f"output{i}" for i in range(p["num_outputs"])]
+    return [f"output{i}" for i in range(p["num_outputs"])] if p["num_outputs"] > 1 else ["output"]
 
 
 # ------------------------------------------------------------------ loops and branches

@@ -213,6 +213,23 @@ RULES = {  # name: (shape, function)
     ),
 }
 COUNTS = {  # without gradients
+    "products of truth values": (
+        (11, 4),
+        lambda np, x: [
+            np.dot((x > 0).T, x > 0),
+            (x > 0) @ (x[0] > 0),
+            *[np.einsum(s, x > 0, x > 0) for s in ("ij,ik->jk", "ij,kj->ik", "ij,ij")],
+        ],
+    ),
+    "sums in small integers": (
+        (11, 4),
+        lambda np, x: [
+            f((x * 40).astype("i1"), k, dtype)
+            for f in (np.sum, np.prod)
+            for k in (None, 0, 1)
+            for dtype in ("i1", "u2", "?", None)
+        ],
+    ),
     "unique": (
         (23,),
         lambda np, x: [
