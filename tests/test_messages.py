@@ -304,6 +304,8 @@ MISTAKES = [
     ("net.set_tree([1.0])", TypeError, "dict of arrays by dotted name", "got [1.0]"),
     ("nn.checkpoint.save(folder + '/x', net)", TypeError, "dict of arrays", "net.tree()", "net.save(prefix)"),
     ("nn.checkpoint.save(net, folder + '/x')", TypeError, "checkpoint.save(path, arrays)", "got a str"),
+    ("nn.optim.adam(a, a, 3)", TypeError, "settings of adam are a dict", "'learning_rate': 0.01", "got 3"),
+    ("nn.quantization_aware(3)", TypeError, "a model of minnp.nn", "got 3 (int)"),
     ("npx.pooling(a, 2)", ValueError, "[N, C, *spatial]", "got 1", "size 1"),
     ("minnp.jvp(np.sin, (a,), (a, a))", ValueError, "a tangent for each of the 1 arguments", "got 2"),
     ("minnp.jacobian(lambda x: 'text')(a)", TypeError, "returned <U4[]", FLOATS),

@@ -186,6 +186,8 @@ def misspelt(who: str, function: Callable, given: Iterable[str]) -> None:
 
 def settled(who: str, config: dict, given: dict, defaults: dict[str, Any], known: frozenset[str]) -> dict:
     """config with `given` and, for what neither sets, the defaults; TypeError for a setting that is not known."""
+    if not isinstance(config, dict):
+        raise TypeError(f"the settings of {who} are a dict, such as {{'learning_rate': 0.01}}; got {config!r:.60}")
     if given:
         config.update(given)
     if config.keys() == known:  # as in every step but the first

@@ -81,12 +81,14 @@ class QuantizationAware(Layer):
 def quantization_aware(model: Layer, momentum: float = 0.9) -> Any:
     """The model with each Linear and convolution as QuantizationAware; parameters and other layers are shared with it.
 
-    Raises ValueError where there is none.
+    Raises ValueError where there is none, TypeError for what is no layer.
 
     >>> net = nn.quantization_aware(nn.Sequential(nn.Linear(4, 3), nn.ReLU()).init())
     >>> [type(step).__name__ for step in net.steps]
     ['QuantizationAware', 'ReLU']
     """
+    if not isinstance(model, Layer):
+        raise TypeError(f"quantization_aware takes a model of minnp.nn, got {model!r:.60} ({type(model).__name__})")
     made: dict[int, Any] = {}
 
     def of(x: Any) -> Any:
