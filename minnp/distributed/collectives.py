@@ -208,7 +208,11 @@ def _reduced(g: Any, y: Any, x: Any, *, mesh: Any, op: str) -> Any:
 
 
 def _exchanged(g: Any, y: Any, x: Any, *, mesh: Any, split: int, concat: int, sizes: Any) -> Any:
-    counts = _all_gather(onp.array([x.shape[concat]]), mesh=mesh, axis=0).tolist()
+    if split == concat:  # what came from each rank is the share of its array that it sent here
+        sent = parts(x.shape[split], mesh.size) if sizes is None else sizes
+        counts = _all_gather(onp.array([sent]), mesh=mesh, axis=0)[:, mesh.rank].tolist()
+    else:
+        counts = _all_gather(onp.array([x.shape[concat]]), mesh=mesh, axis=0).tolist()
     return ALL_TO_ALL(g, mesh=mesh, split=concat, concat=split, sizes=tuple(counts))
 
 

@@ -97,6 +97,7 @@ LINEAR = {
     "gather": lambda mesh, x: mesh.all_gather(x, 1),
     "scatter": lambda mesh, x: mesh.reduce_scatter(x, 0),
     "exchange": lambda mesh, x: mesh.all_to_all(x, 0, 1),
+    "exchange along one axis": lambda mesh, x: mesh.all_to_all(x, 0, 0),
     "exchange back": lambda mesh, x: mesh.all_to_all(x, 1, 0),
     "broadcast": lambda mesh, x: mesh.broadcast(x, mesh.size - 1),
     "reduce": lambda mesh, x: mesh.reduce(x),
