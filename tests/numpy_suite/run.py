@@ -108,7 +108,6 @@ def run_file(path: Path, plan: Path, scratch: str) -> bool:
         PYTHONPATH=os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
         NPY_AVAILABLE_MEM="2G",
         OPENBLAS_NUM_THREADS="1",
-        PYTHONDONTWRITEBYTECODE="1",
     )
     environment.pop("PYTEST_ADDOPTS", None)
     try:
