@@ -348,8 +348,9 @@ class Lowering:
         if self.sites:
             self.declared["free"] = "declare void @free(ptr)"
         body = "\n".join(["entry:", *self.slots, *self.lines])
-        attributes = "nounwind"
-        function = f"define internal void @body({', '.join(params)}) {attributes} {{\n{body}\n}}\n"
+        # (LLVM would inline it anyhow, but only after it optimised it, and then optimises all of it again; not inlined,
+        # it shows less of what does not overlap)
+        function = f"define internal void @body({', '.join(params)}) nounwind alwaysinline {{\n{body}\n}}\n"
         entry = self.entry(arrays)
         return entry, "\n".join([*self.declared.values(), *self.functions, function])
 
