@@ -205,6 +205,20 @@ FUNCTIONS: dict[str, tuple] = {
     "arrays of places": (lambda x: (x[[0, 2]], x[:, [1, 1, -3]], x[2:, [[1], [0]]], x[..., [2]]), X),
     "shapes": (lambda x: (x.reshape(2, 4, 6).transpose(2, 0, 1), np.concatenate([x, x], 1), np.stack([x, x]), x.T), X),
     "activations": (lambda x: (npx.gelu(x), npx.silu(x), npx.softplus(x), npx.leaky_relu(x), npx.log_softmax(x)), X),
+    "inverse functions": (
+        lambda x: [
+            getattr(np, f"arc{n}")(np.tanh(x) + (n == "cosh") * 2) for n in ("sin", "cos", "tan", "sinh", "cosh")
+        ],
+        X,
+    ),
+    "functions": (lambda x: (np.tan(x), np.sinh(x), np.cosh(x), np.arctanh(x / 9), np.fabs(x), x.copy("F")), X),
+    "rounding": (lambda x: (np.round(x), np.round(x, 2), np.round(x * 90, -1)), X),
+    "truth": (lambda x: (np.any(x > 1, axis=1), (x > -9).all(), np.all(x < 1, 0, keepdims=True), np.isinf(x)), X),
+    "moves": (
+        lambda x: (np.flip(x, 1), x[::-1], np.flip(x), np.roll(x, 2), np.roll(x, -1, axis=1), np.tile(x, (2, 1))),
+        X,
+    ),
+    "repeats": (lambda x: (np.repeat(x, 2, axis=1), np.repeat(x, 3), np.repeat(x[0], [0, 1, 2, 0, 1, 1])), X),
     "clipping": (lambda x: np.clip(x, -0.5, 1.0) + np.maximum(x, 0) + np.sqrt(np.abs(x)), X),
     "products": (
         lambda x: (np.einsum("ij,kj->ik", x, x), np.dot(x, x.T), np.outer(x[0], x[1]), np.linalg.norm(x, axis=1)),

@@ -33,8 +33,9 @@ SAME = {
     "minimum": "Min", "negative": "Neg", "absolute": "Abs", "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "tanh": "Tanh",
     "sin": "Sin", "cos": "Cos", "floor": "Floor", "ceil": "Ceil", "rint": "Round", "sign": "Sign", "matmul": "MatMul",
     "reciprocal": "Reciprocal", "npx.relu": "Relu", "npx.sigmoid": "Sigmoid", "npx.softplus": "Softplus",
-    "npx.erf": "Erf", "logical_and": "And", "logical_or": "Or", "logical_not": "Not", "copy": "Identity",
-    "positive": "Identity",
+    "npx.erf": "Erf", "logical_and": "And", "logical_or": "Or", "logical_not": "Not", "positive": "Identity",
+    "tan": "Tan", "sinh": "Sinh", "cosh": "Cosh", "arcsin": "Asin", "arccos": "Acos", "arctan": "Atan",
+    "arcsinh": "Asinh", "arccosh": "Acosh", "arctanh": "Atanh", "fabs": "Abs",
 }  # fmt: skip
 COMPARE = {
     "greater": "Greater", "less": "Less", "equal": "Equal", "greater_equal": "GreaterOrEqual",
@@ -42,6 +43,7 @@ COMPARE = {
 }  # fmt: skip
 RESHAPED = ("reshape", "expand_dims", "squeeze", "ravel", "sum_to")
 REDUCED = {"mean": "ReduceMean", "max": "ReduceMax", "min": "ReduceMin", "prod": "ReduceProd"}
+TRUTH = {"any": "ReduceMax", "all": "ReduceMin"}
 
 
 def to_onnx(f: Any, *inputs: Any, path: str | os.PathLike | None = None) -> Any:
@@ -218,6 +220,28 @@ def compare(w: Writer, node: Node) -> str:
     dtypes = [a if isinstance(a, (int, float, bool)) else w.meta(a).dtype for a in node.args]
     dtype = onp.result_type(*dtypes)
     return w.op(COMPARE[node.target.name], *[w.name(a, dtype) for a in node.args])
+
+
+@operator("copy")
+def copy(w: Writer, node: Node) -> str:
+    return w.name(node.args[0])  # values have no memory order
+
+
+@operator("isinf")
+def isinf(w: Writer, node: Node) -> str:
+    if w.meta(node.args[0]).dtype.kind != "f":
+        raise w.refuse(node, "has no IsInf of integers in ONNX")
+    return w.op("IsInf", w.name(node.args[0]))
+
+
+@operator("round")
+def rounded(w: Writer, node: Node) -> str:
+    (decimals,) = parameters(w, node, decimals=0)
+    x = w.name(node.args[0])
+    if w.meta(node).dtype.kind != "f" or not decimals:
+        return w.op("Round", x) if w.meta(node).dtype.kind == "f" else x
+    scale = w.constant(10.0**decimals, w.meta(node).dtype)
+    return w.op("Div", w.op("Round", w.op("Mul", x, scale)), scale)
 
 
 @operator("not_equal")
@@ -437,6 +461,37 @@ def take(w: Writer, node: Node) -> str:
     return w.op("Gather", x, w.name(node.args[1], onp.int64), axis=int(axis or 0))
 
 
+@operator("flip")
+def flip(w: Writer, node: Node) -> str:
+    (axis,) = parameters(w, node, axis=None)
+    axes = axes_of(axis, w.meta(node).ndim)
+    ends, steps = [-(2**62)] * len(axes), [-1] * len(axes)
+    return w.op("Slice", w.name(node.args[0]), w.ints([-1] * len(axes)), w.ints(ends), w.ints(axes), w.ints(steps))
+
+
+@operator("roll")
+def roll(w: Writer, node: Node) -> str:
+    shift, axis = parameters(w, node, shift=0, axis=None)
+    shape, x = w.meta(node).shape, w.name(node.args[0])
+    if axis is None:
+        shape, x, axis = (prod(shape),), w.reshaped(x, [prod(shape)]), 0
+    if not all(isinstance(v, (int, onp.integer)) for v in (shift, axis)):
+        raise w.refuse(node, "rolls along several axes; roll along one after the other")
+    n = shape[axis]
+    places = w.constant(onp.roll(onp.arange(n), shift))
+    return w.reshaped(w.op("Gather", x, places, axis=int(axis)), w.meta(node).shape)
+
+
+@operator("repeat")
+def repeat(w: Writer, node: Node) -> str:
+    repeats, axis = parameters(w, node, repeats=1, axis=None)
+    shape, x = w.meta(node.args[0]).shape, w.name(node.args[0])
+    if axis is None:
+        shape, x, axis = (prod(shape),), w.reshaped(x, [prod(shape)]), 0
+    places = w.constant(onp.repeat(onp.arange(shape[axis]), repeats))
+    return w.op("Gather", x, places, axis=int(axis))
+
+
 # ------------------------------------------------------------------ reductions
 def axes_of(axis: Any, ndim: int) -> list[int]:
     axes = range(ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
@@ -456,6 +511,14 @@ def reduced(w: Writer, node: Node) -> str:
     x, ndim = w.name(node.args[0], w.meta(node).dtype), w.meta(node.args[0]).ndim
     axes = axes_of(axis, ndim)
     return w.op(REDUCED[node.target.name], x, axes=axes, keepdims=int(bool(keepdims))) if ndim else x
+
+
+@operator(*TRUTH)
+def truth(w: Writer, node: Node) -> str:
+    axis, keepdims = parameters(w, node, axis=None, keepdims=False)
+    x, ndim = w.cast(w.name(node.args[0], onp.bool_), onp.int32), w.meta(node.args[0]).ndim
+    axes = axes_of(axis, ndim)
+    return w.cast(w.op(TRUTH[node.target.name], x, axes=axes, keepdims=int(bool(keepdims))) if ndim else x, onp.bool_)
 
 
 @operator("argmax", "argmin")
