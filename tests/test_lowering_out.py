@@ -206,9 +206,9 @@ FUNCTIONS: dict[str, tuple] = {
     "shapes": (lambda x: (x.reshape(2, 4, 6).transpose(2, 0, 1), np.concatenate([x, x], 1), np.stack([x, x]), x.T), X),
     "activations": (lambda x: (npx.gelu(x), npx.silu(x), npx.softplus(x), npx.leaky_relu(x), npx.log_softmax(x)), X),
     "inverse functions": (
-        lambda x: [
-            getattr(np, f"arc{n}")(np.tanh(x) + (n == "cosh") * 2) for n in ("sin", "cos", "tan", "sinh", "cosh")
-        ],
+        lambda x: (
+            tuple(f(np.tanh(x)) for f in (np.arcsin, np.arccos, np.arctan, np.arcsinh)) + (np.arccosh(x * x + 1),)
+        ),
         X,
     ),
     "functions": (lambda x: (np.tan(x), np.sinh(x), np.cosh(x), np.arctanh(x / 9), np.fabs(x), x.copy("F")), X),
