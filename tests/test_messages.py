@@ -142,7 +142,7 @@ MISTAKES = [
     ("minnp.Variable('a b')", ValueError, "'a b'", "one of Python's"),
     ("minnp.compile(minnp.Variable('a') + minnp.Variable('a'))", ValueError, "named a", "its own name"),
     ("minnp.compile(minnp.Variable('a') * 2)(b=1)", TypeError, "no argument 'b' and lacks 'a'", "it wants a"),
-    ("fx.lower(net, '0', 'cuda')", ValueError, "'cuda'", "numpy, native, torch, mxnet"),
+    ("fx.lower(net, '0', 'cuda')", ValueError, "'cuda'", "llvm, numpy, mxnet, torch"),
     ("fx.lower(net, '7')", ValueError, "'7'", "it calls 0, 1, 2"),
     # backends and devices
     ("minnp.policy('prefer_cuda')", ValueError, "'prefer_cuda'", "known: auto, only_numpy"),

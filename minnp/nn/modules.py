@@ -606,9 +606,9 @@ class Dropout(Layer):
 
 
 class Embedding(Layer):
-    """layers.word_embedding: x [...] integers in [0, num_embeddings) -> [..., embedding_dim], rows of w; as in NumPy, a
-    negative integer counts from the end.
+    """layers.word_embedding: x [...] integers in [0, num_embeddings) -> [..., embedding_dim], rows of w.
 
+    As in NumPy, a negative integer counts from the end.
     w [num_embeddings, embedding_dim] is drawn by init_rule and init_config (normal with a deviation of 0.5);
     learning_rate and weight_decay are the optimiser's for it.
 
