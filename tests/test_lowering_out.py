@@ -212,7 +212,7 @@ FUNCTIONS: dict[str, tuple] = {
         X,
     ),
     "functions": (lambda x: (np.tan(x), np.sinh(x), np.cosh(x), np.arctanh(x / 9), np.fabs(x), x.copy("F")), X),
-    "rounding": (lambda x: (np.round(x), np.round(x, 2), np.round(x * 90, -1)), X),
+    "rounding": (lambda x: (np.round(x), np.round(x, 2), np.round(x * 90, -1), np.round(x.astype("i4"), 1)), X),
     "truth": (lambda x: (np.any(x > 1, axis=1), (x > -9).all(), np.all(x < 1, 0, keepdims=True), np.isinf(x)), X),
     "moves": (
         lambda x: (np.flip(x, 1), x[::-1], np.flip(x), np.roll(x, 2), np.roll(x, -1, axis=1), np.tile(x, (2, 1))),
@@ -255,6 +255,8 @@ def test_an_operator_that_onnx_lacks_is_named_with_its_line() -> None:
         errors.BackendUnsupportedError, match=r"node inv\w* \(linalg.inv of float32\[6, 6\]\), written at .*py:\d+ has"
     ):
         fx.to_onnx(program, X)
+    with pytest.raises(errors.BackendUnsupportedError, match="no Round of integers"):
+        fx.to_onnx(lambda x: np.round(x, -1), onp.arange(30))
 
 
 def test_without_onnx_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -237,11 +237,15 @@ def isinf(w: Writer, node: Node) -> str:
 @operator("round")
 def rounded(w: Writer, node: Node) -> str:
     (decimals,) = parameters(w, node, decimals=0)
-    x = w.name(node.args[0])
-    if w.meta(node).dtype.kind != "f" or not decimals:
-        return w.op("Round", x) if w.meta(node).dtype.kind == "f" else x
-    scale = w.constant(10.0**decimals, w.meta(node).dtype)
-    return w.op("Div", w.op("Round", w.op("Mul", x, scale)), scale)
+    x, dtype = w.name(node.args[0]), w.meta(node).dtype
+    if dtype.kind != "f":
+        if decimals < 0:
+            raise w.refuse(node, "has no Round of integers in ONNX")
+        return x
+    if not decimals:
+        return w.op("Round", x)
+    scale, steps = w.constant(10.0 ** abs(decimals), dtype), ("Mul", "Div") if decimals > 0 else ("Div", "Mul")
+    return w.op(steps[1], w.op("Round", w.op(steps[0], x, scale)), scale)
 
 
 @operator("not_equal")
@@ -451,14 +455,19 @@ def getitem(w: Writer, node: Node) -> str:
     return w.reshaped(y, w.meta(node).shape)
 
 
+def line(w: Writer, node: Node, axis: Any) -> tuple[str, int, int]:
+    """(the operand, an axis of it, how long that is); of all of its elements in a row where axis is None."""
+    x, shape = w.name(node.args[0]), w.meta(node.args[0]).shape
+    return (w.reshaped(x, [prod(shape)]), 0, prod(shape)) if axis is None else (x, int(axis), shape[axis])
+
+
 @operator("take")
 def take(w: Writer, node: Node) -> str:
     axis, mode = parameters(w, node, axis=None, mode="raise")
     if mode != "raise":
         raise w.refuse(node, f"has no mode={mode!r} in ONNX")
-    x = w.name(node.args[0])
-    x = w.reshaped(x, [w.meta(node.args[0]).size]) if axis is None else x
-    return w.op("Gather", x, w.name(node.args[1], onp.int64), axis=int(axis or 0))
+    x, axis, _ = line(w, node, axis)
+    return w.op("Gather", x, w.name(node.args[1], onp.int64), axis=axis)
 
 
 @operator("flip")
@@ -472,24 +481,18 @@ def flip(w: Writer, node: Node) -> str:
 @operator("roll")
 def roll(w: Writer, node: Node) -> str:
     shift, axis = parameters(w, node, shift=0, axis=None)
-    shape, x = w.meta(node).shape, w.name(node.args[0])
-    if axis is None:
-        shape, x, axis = (prod(shape),), w.reshaped(x, [prod(shape)]), 0
-    if not all(isinstance(v, (int, onp.integer)) for v in (shift, axis)):
+    if not all(isinstance(v, (int, onp.integer, type(None))) for v in (shift, axis)):
         raise w.refuse(node, "rolls along several axes; roll along one after the other")
-    n = shape[axis]
+    x, axis, n = line(w, node, axis)
     places = w.constant(onp.roll(onp.arange(n), shift))
-    return w.reshaped(w.op("Gather", x, places, axis=int(axis)), w.meta(node).shape)
+    return w.reshaped(w.op("Gather", x, places, axis=axis), w.meta(node).shape)
 
 
 @operator("repeat")
 def repeat(w: Writer, node: Node) -> str:
     repeats, axis = parameters(w, node, repeats=1, axis=None)
-    shape, x = w.meta(node.args[0]).shape, w.name(node.args[0])
-    if axis is None:
-        shape, x, axis = (prod(shape),), w.reshaped(x, [prod(shape)]), 0
-    places = w.constant(onp.repeat(onp.arange(shape[axis]), repeats))
-    return w.op("Gather", x, places, axis=int(axis))
+    x, axis, n = line(w, node, axis)
+    return w.op("Gather", x, w.constant(onp.repeat(onp.arange(n), repeats)), axis=axis)
 
 
 # ------------------------------------------------------------------ reductions

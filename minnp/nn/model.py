@@ -194,38 +194,35 @@ class Layer:
 
     def set_tree(self, tree: Tree) -> None:
         """Put these values into the layers; names that no layer has raise, and so do other shapes."""
-        self._put(self._fitting(tree), self._places("params"), "params")
-
-    def _fitting(self, tree: Tree) -> Tree:
-        """The tree, with arrays for what is none. Raises ValueError for a shape that is not the parameter's."""
-        if not isinstance(tree, Mapping):
-            raise TypeError(f"parameters are a dict of arrays by dotted name, as net.tree() gives; got {tree!r:.60}")
-        configs = self.configs()
-        tree = {name: value if isinstance(value, np.ndarray) else np.asarray(value) for name, value in tree.items()}
-        for name, value in tree.items():
-            if name in configs and value.shape != configs[name]["shape"]:
-                raise ValueError(f"parameter {name!r} is {configs[name]['shape']}; got a value of {value.shape}")
-        return tree
+        self._put(tree, self._places("params"), "params")
 
     def set_aux_tree(self, tree: Tree) -> None:
         if tree:
             self._put(tree, self._places("aux_params"), "aux_params")
 
-    def _places(self, kind: str) -> dict[str, tuple[dict, str]]:
-        """{dotted name: (the layer's dict, the name in it)} of everything declared or held."""
+    def _places(self, kind: str) -> dict[str, tuple[dict, str, tuple | None]]:
+        """{dotted name: (the layer's dict, the name in it, its shape if it must have one)} of all declared or held."""
         places = {}
         for prefix, layer in self.walk():
-            values = getattr(layer, kind)
-            declared = layer.param_configs if kind == "params" else layer.aux_param_configs
-            places.update({prefix + name: (values, name) for name in (*declared, *values)})
+            values, shapes = getattr(layer, kind), layer.param_configs if kind == "params" else {}
+            for name in (*(shapes if kind == "params" else layer.aux_param_configs), *values):
+                places[prefix + name] = (values, name, shapes[name]["shape"] if name in shapes else None)
         return places
 
-    def _put(self, tree: Tree, places: dict[str, tuple[dict, str]], kind: str) -> None:
+    def _put(self, tree: Tree, places: dict[str, tuple[dict, str, tuple | None]], kind: str) -> None:
+        """Put values where they belong: all, or none where the layers have no such name or another shape."""
+        if not isinstance(tree, Mapping):
+            raise TypeError(f"parameters are a dict of arrays by dotted name, as net.tree() gives; got {tree!r:.60}")
         unknown = [name for name in tree if name not in places]
         if unknown:
             raise KeyError(f"{type(self).__name__} has no {kind} {unknown}; it has {sorted(places)}")
+        if kind == "params":
+            tree = {name: value if isinstance(value, np.ndarray) else np.asarray(value) for name, value in tree.items()}
         for name, value in tree.items():
-            values, key = places[name]
+            if (shape := places[name][2]) is not None and value.shape != shape:
+                raise ValueError(f"parameter {name!r} is {shape}; got a value of {value.shape}")
+        for name, value in tree.items():
+            values, key, _ = places[name]
             values[key] = value
 
     @contextlib.contextmanager
@@ -234,14 +231,14 @@ class Layer:
 
         Raises KeyError for a name that no layer has, ValueError for another shape.
         """
-        changed = [(self._fitting(tree), self._places("params"), "params")]
+        changed = [(tree, self._places("params"), "params")]
         if aux:
             changed.append((aux, self._places("aux_params"), "aux_params"))
-        dicts = {id(values): values for _, places, _ in changed for values, _ in places.values()}
+        dicts = {id(values): values for _, places, _ in changed for values, _, _ in places.values()}
         before = [(values, dict(values)) for values in dicts.values()]
-        for values, places, kind in changed:
-            self._put(values, places, kind)
         try:
+            for values, places, kind in changed:
+                self._put(values, places, kind)
             yield
         finally:
             for values, old in before:
