@@ -321,3 +321,40 @@ def test_of_a_loop_only_what_somebody_reads_is_computed(program, stores):
     assert not any(i.like and i.ndim == 1 and "tape" in i.name for p in loops for i in p.inputs)
     x[3] = np.nan if program is smoothed else 1.5
     numpy.testing.assert_allclose(compiled(*given), grad(program)(*given), rtol=1e-12)
+
+
+def traced(a):
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += np.tanh(a[i, i])
+    return a + total
+
+
+def checksum(data):
+    crc = 0xFFFF
+    for byte in data:
+        crc ^= int(byte) << 8
+        for _ in range(8):
+            crc = (crc << 1) ^ 0x1021 if crc & 0x8000 else crc << 1
+        crc &= 0xFFFF
+    return crc
+
+
+@pytest.mark.parametrize(
+    "program, given",
+    [(traced, numpy.ones((4, 4))), (checksum, numpy.arange(9, dtype=numpy.uint8))],
+    ids=["traced", "checksum"],
+)
+def test_a_loop_of_which_all_is_needed_is_compiled_once(program, given, monkeypatch):
+    """Nobody reads the variable of the inner loop, which costs nothing to keep."""
+    assemble, texts = engine.Machine.assemble, []
+
+    def watched(self, text, optimise=0):
+        texts.append(text)
+        return assemble(self, text, optimise)
+
+    monkeypatch.setattr(engine.Machine, "assemble", watched)
+    compiled = jit(program)
+    first, second = (compiled(np.array(given)) for _ in range(2))
+    numpy.testing.assert_array_equal(first, second)
+    assert sum("@body" in text for text in texts) == 1

@@ -290,7 +290,7 @@ def sliced_to(program: Program, kept: frozenset[str] = frozenset()) -> Program |
         size = len(names) + len(used) + len(loaded)
         body = sliced(program.body)
     stores = lambda body: sum(type(s) is Store for s in statements(body))
-    if stores(body) and stores(body) >= stores(program.body):
+    if (stores(body) and stores(body) >= stores(program.body)) or work(body) == work(program.body):
         return None
     out = Program(f"{program.name}_part" if kept else f"{program.name}_checks")
     out.file, out.line, out.elements = program.file, program.line, program.elements
@@ -300,6 +300,12 @@ def sliced_to(program: Program, kept: frozenset[str] = frozenset()) -> Program |
     out.scratch = {i.name for i in out.inputs if i.written and i.name not in kept}
     out.outputs = outputs
     return out
+
+
+def work(body: list) -> int:
+    """How much there is to do in statements, where copies of numbers are for nothing."""
+    operations = lambda s: sum(x.op not in ("var", "const", "copy") for e in expressions(s) for x in walk(e))
+    return sum((type(s) is not Assign) + operations(s) for s in statements(body))
 
 
 def seen(program: Program) -> set[str]:
