@@ -8,8 +8,8 @@ Random weights (He et al. 2016, table 1), the same in both; needs mxnet 1.9.1. I
 mxnet           mx.sym, bound with simple_bind: forward, or forward(is_train=True) and backward, waited for
 torch           minnp.symbol with the same calls, under the policy prefer_torch, where torch is installed
 default         the same under minnp's default policy
-torch frozen    sym.Model(...).freeze(x), for inference, under these policies: MXNet's executor, too, fuses layers and
-default frozen  prepares weights once
+torch frozen    minnp.jit(sym.Model(...).freeze(x)), for inference, under these policies: MXNet's executor, too, fuses
+default frozen  layers, prepares weights once and runs the graph as one program
 torch itself    a training step of the same network in torch
 
 With one thread, times are of the processor, which other programs on the machine disturb least. Results and gradients
@@ -124,9 +124,11 @@ def contestants(batch: int, size: int, training: bool) -> dict[str, Callable[[],
     if not training:
         arguments = {n: onp.array(a) for n, a in ours.arg_dict.items()}
         x, label = arguments.pop("data"), arguments.pop("softmax_label")
-        frozen = sym.Model(ours._symbol, arguments, ours.aux_dict).freeze(x, label)
+        model = sym.Model(ours._symbol, arguments, ours.aux_dict).freeze(x, label)
 
         def predicts(policy: str) -> Callable[[], Any]:
+            frozen = minnp.jit(model)
+
             def run() -> Any:
                 with minnp.policy(policy):
                     return onp.asarray(frozen(x, label)), {}
