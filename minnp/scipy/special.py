@@ -12,6 +12,6 @@ from . import functions as _functions  # noqa: F401
 from . import incomplete as _incomplete  # noqa: F401
 from . import integrals as _integrals  # noqa: F401
 
-# a ufunc of several, which is neither a function nor a ufunc
-_MULTIPLE = {n: _function(f"scipy.special.{n}", getattr(_scipy, n)) for n in ("sph_harm_y",) if hasattr(_scipy, n)}
+# ufuncs of several, which are neither functions nor ufuncs
+_MULTIPLE = {n: _function(f"scipy.special.{n}", x) for n, x in vars(_scipy).items() if type(x).__name__ == "MultiUFunc"}
 __getattr__, __dir__, __all__ = _lazy(__name__, _scipy, "scipy.special", _MULTIPLE)

@@ -51,8 +51,9 @@ def wrapped(prefix: str, name: str, x: Any) -> Any:
     if isinstance(x, onp.ufunc):
         return functions.PUBLIC.get(x) or make_ufunc(x.__name__ if not prefix else f"{prefix}.{name}", x)
     # a function may be decorated with an object: scipy.fft's are
-    inner = x if isinstance(x, _FUNCTIONS) else getattr(x, "__wrapped__", None)
-    if isinstance(inner, _FUNCTIONS) and not isinstance(x, type) and name not in _AS_THEY_ARE:
+    is_function = isinstance(x, _FUNCTIONS) or type(x).__name__ == "cython_function_or_method"  # a class in each module
+    inner = x if is_function else getattr(x, "__wrapped__", None)
+    if (is_function or isinstance(inner, _FUNCTIONS)) and not isinstance(x, type) and name not in _AS_THEY_ARE:
         known = functions.PUBLIC.get(x)
         return known or function(f"{prefix}.{name}" if prefix else name, x)
     return x

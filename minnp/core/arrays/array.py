@@ -434,6 +434,11 @@ def wrap(out: Any, sources: Any = ()) -> Any:
         return replaced(out, lambda e: wrap(e, sources))
     if isinstance(out, tuple) and hasattr(out, "_fields"):
         return named(out, [wrap(o, sources) for o in out])
+    if isinstance(out, dict) and not any(s.dtype is OBJECT for s in sources):  # SciPy's OptimizeResult is one
+        for key, value in out.items():
+            if (ours := wrap(value, sources)) is not value:
+                out[key] = ours
+        return out
     return OURS[t](out) if t in OURS else out
 
 
