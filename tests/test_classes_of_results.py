@@ -26,14 +26,15 @@ ELEMENTS = "NumPy asks the elements of a single array, which are scalars; minnp.
 OTHER_ARGUMENT = "NumPy asks another argument only, which is no array here"
 NUMPYS = {
     **dict.fromkeys(["array", "asarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray"], BASE_CLASS),
-    **dict.fromkeys(["from_dlpack", "frombuffer"], "reads memory: NumPy makes the array"),
+    **dict.fromkeys(["from_dlpack", "frombuffer", "fromstring"], "reads memory: NumPy makes the array"),
     **dict.fromkeys(["column_stack", "dstack", "hstack", "vstack", "row_stack", "stack"], ELEMENTS),
     **dict.fromkeys(["poly", "roots", "select"], ELEMENTS),
-    **dict.fromkeys(["histogram_bin_edges", "isin", "piecewise", "polyint", "real_if_close", "roll"], OTHER_ARGUMENT),
+    **dict.fromkeys(["in1d", "isin"], OTHER_ARGUMENT),
+    **dict.fromkeys(["histogram_bin_edges", "piecewise", "polyint", "real_if_close", "roll"], OTHER_ARGUMENT),
     **dict.fromkeys(["empty", "indices", "ones", "zeros"], "the array is a shape"),
 }  # fmt: skip
 WRITING = ["copyto", "place", "put", "putmask", "fill_diagonal", "save", "savetxt", "savez", "savez_compressed"]
-SKIPPED = [*WRITING, "test", "info", "show_config"]
+SKIPPED = [*WRITING, "test", "info", "source", "lookfor", "who", "disp", "show_config"]
 
 SCIPY = """
 special.expit(V) special.logsumexp(M, axis=0) special.legendre_p(2, V) special.sph_harm_y_all(2, 2, V, V)
