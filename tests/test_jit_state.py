@@ -2942,3 +2942,86 @@ def test_names_that_are_defined_later_are_seen() -> None:
     assert f(X).tolist() == f(X).tolist() == (X * 2.0).tolist()
     del names["later"]
     assert f(X).tolist() == X.tolist()
+
+
+def bound_to_what_changes(case: str) -> tuple:
+    """(a function with a method of a builtin object under a name, what that changes, another argument for each call)"""
+    numbers, of = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}
+    held, double, w = collections.deque(numbers), array.array("d", numbers), onp.ones(2)
+    append, pop, item, get, popitem = numbers.append, numbers.pop, numbers.__getitem__, of.get, of.popitem
+    rotate, appended, total = held.rotate, double.append, w.sum
+    take, taken = itertools.count().__next__, functools.partial(next, itertools.count())
+    waiting: Any = queue.SimpleQueue()
+    for v in range(10):
+        waiting.put(v)
+    received = waiting.get
+    o, table = types.SimpleNamespace(push=numbers.append), {"push": [numbers.append]}
+
+    def anew() -> Callable:
+        of["a"] += 1.0
+        o.get = of.get
+        return of.get
+
+    def written() -> None:
+        numbers[0] += 1.0
+        w[0] += 1.0
+
+    def many(x: Any, push: Callable) -> Any:
+        for i in range(3):
+            push(i)
+        return x * len(numbers)
+
+    f, change = {
+        "append": (lambda x, _: (append(int(x.argmax())), x)[1], None),
+        "append of a default": (lambda x, _, push=append: (push(float(x.sum())), x)[1], None),
+        "append of an attribute": (lambda x, _: (o.push(1), x)[1], None),
+        "append of an item": (lambda x, _: (table["push"][0](1), x)[1], None),
+        "append of an argument": (lambda x, push: (push(int(x.argmax())), x)[1], lambda: numbers.append),
+        "append in a loop": (many, lambda: numbers.append),
+        "append of an array": (lambda x, _: (appended(1.0), x)[1], None),
+        "pop": (lambda x, _: x * pop(), None),
+        "popitem": (lambda x, _: x * popitem()[1], None),
+        "rotate": (lambda x, _: (rotate(1), x * held[0])[1], None),
+        "item": (lambda x, _: x * item(0), written),
+        "item by map": (lambda x, _: x * sum(map(item, range(2))), written),
+        "get": (lambda x, _: x * get("a"), anew),
+        "get of an attribute": (lambda x, _: x * o.get("a"), anew),
+        "get of an argument": (lambda x, look: x * look("a"), anew),
+        "sum": (lambda x, _: x * total(), written),
+        "next": (lambda x, _: x * take(), None),
+        "next of a partial": (lambda x, _: x * taken(), None),
+        "next of an argument": (lambda x, n: x * n(), lambda: take),
+        "get of a queue": (lambda x, _: x * received(), None),
+    }[case]
+    return f, (numbers, of, held, double), change
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *("append", "append of a default", "append of an attribute", "append of an item", "append of an argument"),
+        *("append in a loop", "append of an array", "pop", "popitem", "rotate", "item", "item by map", "get"),
+        *("get of an attribute", "get of an argument", "sum", "next", "next of a partial", "next of an argument"),
+        "get of a queue",
+    ],
+)
+def test_a_method_of_a_builtin_object_under_a_name_is_of_that_object_as_it_is(case: str) -> None:
+    results = []
+    for make in (lambda f: f, jit):
+        f, state, change = bound_to_what_changes(case)
+        g = make(f)
+        values = [
+            g(np.array(v), change and change()).tolist() for v in ([1.0, 2.0], [1.0, 2.0], [4.0, 1.0], [1.0, 2.0])
+        ]
+        results.append((values, state))
+    assert results[0] == results[1]
+
+
+def test_a_method_that_is_asked_for_anew_is_the_same_one() -> None:
+    """`d.get` is another object each time, of one identity as long as d is the same."""
+    of, o = {"a": 2.0}, types.SimpleNamespace()
+    f, g = jit(lambda x: x * o.get("a")), jit(lambda x, get: x * get("a"))
+    for _ in range(5):
+        o.get = of.get
+        assert f(X).tolist() == g(X, of.get).tolist() == (X * 2.0).tolist()
+    assert f.captures == g.captures == 1

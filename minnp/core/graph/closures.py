@@ -19,6 +19,7 @@ import itertools
 import logging
 import operator
 import os
+import queue
 import random
 import sys
 import sysconfig
@@ -38,6 +39,7 @@ from types import (
     MappingProxyType,
     MethodDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
     SimpleNamespace,
     WrapperDescriptorType,
@@ -71,6 +73,7 @@ NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic, onp.dtype, 
 PLAIN = {int, float, complex, bool, str, bytes, type(None), Absent}
 STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 CONTAINERS = (list, dict, set, deque)
+BOUND = (BuiltinMethodType, MethodWrapperType)  # methods of objects of builtin classes, as list.append; and functions
 UNBOUND = (LookupError, ValueError, TypeError)  # what a binding raises that holds nothing any more
 MOST, LONGEST = 10_000, 1_000  # objects that are looked into, and items of one of them
 NAMESPACES = (SimpleNamespace, argparse.Namespace)  # of libraries, with the user's values
@@ -248,11 +251,11 @@ def held(holder: Any, key: Any, value: Any) -> Any:
 
 def drawn_from(x: Any) -> bool:
     """Whether each use of an object gives something else: an iterator of Python's, its random numbers, or NumPy's."""
-    if isinstance(x, (BuiltinMethodType, MethodType)):
+    if isinstance(x, (*BOUND, MethodType)):
         x = x.__self__
     if isinstance(x, STREAMS) and module_of(type(x)).startswith("numpy."):
         return True
-    if x is random or isinstance(x, random.Random):
+    if x is random or isinstance(x, (random.Random, queue.SimpleQueue)):
         return True
     t = type(x)
     return isinstance(x, GeneratorType) or (module_of(t) in ("builtins", "itertools") and hasattr(t, "__next__"))
@@ -571,8 +574,12 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
                 yield Binding(Slots(x), kept, getattr(x, kept))
     elif isinstance(x, MethodType):
         yield from (x.__func__, x.__self__)
+    elif isinstance(x, BOUND):  # which reads and changes what it is bound to
+        if not isinstance(x.__self__, (ModuleType, *NUMBERS)):
+            yield Binding((x.__self__,), 0, x.__self__, True)
     elif isinstance(x, functools.partial):
-        yield from (x.func, *x.args)
+        yield x.func
+        yield from [Binding(x.args, i, v, True) for i, v in enumerate(x.args)]
         yield from [Binding(x.keywords, k, v, True) for k, v in x.keywords.items()]
     elif isinstance(x, logging.Logger):
         yield Binding(vars(x.manager), "_disable", x.manager.disable, True)
@@ -897,11 +904,17 @@ def changing(x: Any) -> bool:
 def _now(binding: Binding) -> tuple[Any, Any]:
     """(the holder, what it holds) of a device now, where what leads to it was bound anew. Raises UNBOUND."""
     holder, via = binding.holder, binding.via
-    if via is not None and (found := _now(via)[1]) is not via.value:
+    found = None if via is None else _now(via)[1]
+    if via is not None and found is not via.value and not _same_method(found, via.value):
         if holder is not via.value and holder is not attributes(via.value):
             raise LookupError
         holder = found if holder is via.value else attributes(found)
     return holder, held(holder, binding.key, binding.value)
+
+
+def _same_method(a: Any, b: Any) -> bool:
+    """Whether both are one method bound to one object, which is another object wherever it is asked for."""
+    return type(a) is type(b) and isinstance(a, BOUND) and bool(a == b)
 
 
 def _kind(x: Any) -> Any:
