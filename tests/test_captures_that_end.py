@@ -290,3 +290,30 @@ def test_lists_of_many_numbers_are_not_looked_at_again_and_again(monkeypatch):
     for f in (g, two_sum):  # a key of a dict that is followed
         with pytest.raises(minnp.errors.TracedValueError, match="something hashed it"):
             minnp.grad(lambda x, f=f: f([*values, x], 1.5)[1])(2.5)
+
+
+@pytest.mark.filterwarnings("ignore::minnp.errors.RecompilationWarning")  # where no loop is compiled, these are paths
+def test_numbers_of_a_capture_that_ended_are_numbers_to_functions_that_are_compiled_next():
+    """The outer function's capture ends on the way, when the inner one has decided often; what it computes of its own
+    number `k` from then on is captured with that number as it is."""
+
+    def program(compiled):
+        @compiled
+        def steps(n, k):
+            while n != 1:
+                n = n // 2 if n % 2 == 0 else 3 * n + 1
+                k = k + 1
+            return k
+
+        @compiled
+        def f(x, k):
+            total = sum(steps(int(v), k) for v in x)
+            held, given = compiled(lambda z: z * k + (k - 1) * k), compiled(lambda z, of: z * of["k"] + of["k"])
+            return total, held(x), given(x, {"k": k}), held(1), k, compiled(lambda a, b=k: a * b)(k)
+
+        return f
+
+    plain, fast, x = program(lambda f: f), program(jit), np.arange(1, 80)
+    for k in (1, 2, 2.5, 3):
+        want, got = plain(x, k), fast(x, k)
+        assert str(got) == str(want) and list(map(type, got)) == list(map(type, want))

@@ -183,7 +183,7 @@ class CaptureTrace(Trace):
             self.ends(f"the function's Python, loops that stay Python unrolled, {most}{way}")
             return bind(row, values, params)
         if any(type(v) is Live for v in values):
-            values = self._numbers(row, values)
+            values = self._numbers(row, [v.fixed() if type(v) is Live and v.trace is not self else v for v in values])
         if row.name == "getitem" and type(i := params["index"]) is Live and DRAWN in i.sources and values[0].ndim == 1:
             params = {"index": i.array()}  # one element of a list, which is no view
         params = {k: map_leaves(v, _settled) for k, v in params.items()}
@@ -595,7 +595,7 @@ def _captured(
         written = [i for i, (h, was) in enumerate(roots) if h is not None and not same(h, was)]
         finals = [roots[i][0] for i in written]
         nodes = [
-            v.node if type(v) is Live else trace._reference(v) if isinstance(v, (Host, Buffer, Tracer)) else v
+            v.node if type(v) is Live and v.trace is trace else trace._reference(v)
             for v in (*values, *map(read, finals))
         ]
         already = shown(parts, inputs, written, lambda x: not tracers_in(x))

@@ -178,6 +178,9 @@ def _said(x: Any) -> Any:
 
 def _operation(function: Any, name: str, reflected: bool) -> Any:
     def call(self: Live, other: Any) -> Any:
+        if type(other) is Live and other.trace is not self.trace:  # of a capture that is over, or around another one
+            a, b = (self, other.fixed()) if self.trace.alive else (self.value, other)
+            return function(*((b, a) if reflected else (a, b)))
         a, b = (other, self) if reflected else (self, other)
         values = [x.value if type(x) is Live else x for x in (a, b)]
         if not self.trace.alive:

@@ -32,7 +32,7 @@ from ..graph.effects import Diverged
 from ..graph.graph import Graph
 from ..graph.interpreter import blame
 from ..graph.outputs import as_returned
-from ..graph.scalars import NUMBERS, refused, types_asked
+from ..graph.scalars import NUMBERS, Live, refused, types_asked
 from ..graph.signature import Static, changes, exactly, guard_of, kind
 from ..llvm import engine as native
 from ..loops import RAN, recursive, staged
@@ -155,6 +155,8 @@ class Jitted(Dispatch):
         """What a call returns. `raised`: what a path that was run already raised."""
         if self.plain and any(type(a) in CONTAINERS and len(a) > LONG for a in args) and self._rests():
             return self._uncaptured(None, args, kwargs)  # to look at every item would take longer than the function
+        if Live in map(type, (*args, *kwargs.values())):  # of a capture that ended: numbers again
+            args, kwargs = tuple(map(_settled, args)), {k: _settled(v) for k, v in kwargs.items()}
         if state.raising and asked():  # compiled code tells of no floating-point error
             return self._eager(*args, **kwargs)
         out = None
@@ -563,6 +565,10 @@ def places_and_names(f: Callable, static: Sequence[str | int]) -> set:
         elif not variadic:
             raise ValueError(f"jit(static={s!r}): the function's arguments are {', '.join(names)}")
     return found
+
+
+def _settled(x: Any) -> Any:
+    return x.value if type(x) is Live and not x.trace.alive else x
 
 
 def _inputs(values: Sequence[Any], live: set[int]) -> list[int]:
