@@ -25,6 +25,7 @@ import struct
 import sys
 import threading
 import types
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -3025,3 +3026,62 @@ def test_a_method_that_is_asked_for_anew_is_the_same_one() -> None:
         o.get = of.get
         assert f(X).tolist() == g(X, of.get).tolist() == (X * 2.0).tolist()
     assert f.captures == g.captures == 1
+
+
+LOG = logging.getLogger("minnp.tests.outputs")
+
+
+def lines_of(case: str, to: io.StringIO) -> Callable:
+    """A function that writes what it was told of its argument's elements."""
+    alias = print
+    return {
+        "float": lambda x: print(float(x[0]), file=to),
+        "integer": lambda x: print(int(x.argmax()), file=to),
+        "truth": lambda x: print(bool(x[0] > 2), file=to),
+        "f-string": lambda x: print(f"{float(x.sum()):.3f}", file=to),
+        "list": lambda x: print(x.tolist(), file=to),
+        "size of a mask": lambda x: print(np.where(x > 2)[0].size, file=to),
+        "looked up": lambda x: print(["a", "b"][np.argmax(x)], file=to),
+        "branch": lambda x: print("large" if x[0] > 2 else "small", file=to),
+        "another name": lambda x: alias(x.item(0), file=to),
+        "log": lambda x: LOG.warning("loss %.2f", x.sum()),
+        "file": lambda x: to.write(f"{float(x.sum())}\n"),
+        "warning": lambda x: warnings.warn(f"big {int(x.sum())}", stacklevel=1),
+    }[case]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *("float", "integer", "truth", "f-string", "list", "size of a mask", "looked up", "branch", "another name"),
+        *("log", "file", "warning"),
+    ],
+)
+def test_what_a_function_writes_of_its_arrays_it_writes_at_every_call(case: str) -> None:
+    seen = []
+    for make in (lambda f: f, jit):
+        to = io.StringIO()
+        write, handler = lines_of(case, to), logging.StreamHandler(to)
+        f = make(lambda x, write=write: (write(x), x * 2)[1])
+        LOG.addHandler(handler)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            for v in ([1.0, 2.0], [1.0, 2.0], [4.0, 1.0], [1.0, 2.0], [1.0, 2.0]):
+                assert f(np.array(v)).tolist() == [2 * a for a in v]
+        LOG.removeHandler(handler)
+        seen.append(to.getvalue().splitlines() + [str(w.message) for w in warned])
+    assert seen[0] == seen[1] and len(seen[0]) == 5
+
+
+def test_functions_that_only_might_write_or_write_before_they_ask_are_compiled() -> None:
+    def f(x: Any, verbose: bool = False) -> Any:
+        if verbose:
+            print(float(x.sum()))
+        return x * 2 if x[0] > 2 else x * 3
+
+    g, h = jit(f), jit(lambda x: (print("begins"), f(x))[1])
+    for compiled in (g, h):
+        for _ in range(3):
+            assert compiled(np.ones(2)).tolist() == [3.0, 3.0]
+        assert compiled.captures == 1
+    assert sys.getprofile() is None

@@ -6,6 +6,7 @@ graph holds where the answers are the same. jit.py runs such graphs.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import importlib.util
 import time
@@ -48,6 +49,7 @@ from .graph import Graph, Node
 from .kept import Kept, forget
 from .node import map_leaves, map_nodes
 from .outputs import Change, Outside, Own, Shown, changes, containers, objects, shown, with_own
+from .printed import outputs_seen
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live, causes, says
 from .signature import Static
 from .streams import drawn_at_device
@@ -75,6 +77,7 @@ class CaptureTrace(Trace):
             "asked",
             "constants",
             "deadline",
+            "decided",
             "decisions",
             "ended",
             "fast",
@@ -101,6 +104,7 @@ class CaptureTrace(Trace):
         self.handling = onp.geterr()
         self.deadline = budget.Deadline()
         self.decisions = 0.0
+        self.decided = False  # whether Python was told what arrays hold, or how many elements some have for that
         self.singles = 0  # operations of Python's numbers
         self.moved = False  # whether an array was reshaped
         self.asked: set[str] = set()  # what Python asked of how arrays lie in memory, and for their "text"
@@ -145,6 +149,11 @@ class CaptureTrace(Trace):
         """The graph holds only where a node's value is this one."""
         self._guard(node, "value", expected)
 
+    def writes(self) -> None:
+        """The program prints, logs, warns or writes to a file: what it was told of arrays may be in it."""
+        if self.decided and self.alive:
+            self.left = self.left or "the function prints, logs, warns or writes after it asked what its arrays hold"
+
     def _numbers(self, row: Primitive, values: Any) -> list:
         """The arguments of a row, in which a Live number stays where elements alone depend on it."""
         if row.name == "loop":
@@ -156,7 +165,7 @@ class CaptureTrace(Trace):
                     v.node.meta["sized"] = True
                     least = self.record(onp.min_scalar_type, (v.node,))
                     least.meta["value"] = ()  # no array
-                    self.check(least, onp.min_scalar_type(v.value))
+                    self._effect(guard, least, "value", onp.min_scalar_type(v.value))
         if row.name == "take":
             values = [v.array() if type(v) is Live and DRAWN in v.sources else v for v in values]
         self._fits(values)
@@ -174,7 +183,7 @@ class CaptureTrace(Trace):
         """The graph holds only where a number lies between these."""
         node = self.record(_inside, (number.node, least, most))
         node.meta["value"] = ()  # no array
-        self.check(node, True)
+        self._effect(guard, node, "value", True)
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
         if (count := len(self.graph)) > MANY and (count > MOST or self.deadline.passed()):
@@ -376,6 +385,7 @@ class CaptureTrace(Trace):
     def _guard(self, node: Node, kind: str, expected: Any) -> None:
         if isinstance(expected, (Host, Buffer)):
             expected = (expected.host() if type(expected) is Buffer else expected).copy()
+        self.decided |= kind != "dtype"
         self._effect(guard, node, kind, expected)
 
     def _effect(self, function: Callable, *args: Any) -> None:
@@ -504,6 +514,7 @@ def capture_call(
     callers: tuple[list, Any] | None = None,
     discards: Callable[[BaseException], Any] | None = None,
     outside: Sequence[Binding] = (),
+    watches: bool = False,
 ) -> tuple[Captured, list, list]:
     """Run f with its array leaves replaced by tracers; returns (Captured, the parts of f's result, what it wrote).
 
@@ -516,6 +527,7 @@ def capture_call(
     callers     (leaves, arguments) as the caller holds them: what f keeps of them in objects outside
     discards    tells of an exception why nobody sees it, if so: then Discarded is raised, and f is run again
     outside     what f may read besides
+    watches     whether f may print, log, warn or write to files, which is looked at then
     """
     outside = [b for b in outside if not isinstance(b.value, LITERALS)]
     trace = CaptureTrace(fast, may_leave, fast or loops, [v for b in outside if type(v := unwrapped(b.value)) is Host])
@@ -540,7 +552,7 @@ def capture_call(
     alive = weakref.ref(trace)
     try:
         captured, parts, written = _captured(
-            trace, f, given, inputs, before, whole, kept, leaves, loops, unfinished, outside
+            trace, f, given, inputs, before, whole, kept, leaves, loops, unfinished, outside, watches
         )
     except BaseException as error:
         # beyond the capture the function ran on the caller's memory
@@ -573,6 +585,7 @@ def _captured(
     loops: bool,
     unfinished: list | None,
     outside: Sequence[Binding],
+    watches: bool,
 ) -> tuple[Captured, list, list]:
     may_leave = trace.may_leave
     roots = [(h, None if h is None else h._value) for h in inputs]
@@ -582,7 +595,8 @@ def _captured(
     error, out = None, None
     try:
         try:
-            out = f(*given[0], **given[1])
+            with outputs_seen(trace.writes) if watches else contextlib.nullcontext():
+                out = f(*given[0], **given[1])
         except BaseException as raised:
             error = raised
         else:

@@ -103,6 +103,9 @@ MAKING = {"__new__", "__init__", "__post_init__", "__init_subclass__", "__set_na
 MAKERS = {"type", "__class__", "replace"}  # what code says that makes another object of the class of one
 SHOWING = {"__repr__", "__str__", "__format__"}
 SHOWERS = {"repr", "str", "print", "format", "ascii"}
+# What code says that may print, log, warn or write to a file
+WRITING = {"print", "write", "writelines", "writerow", "writerows", "warn", "warn_explicit", "pprint", "pp", "dump"}
+WRITING |= {"debug", "info", "warning", "error", "critical", "exception", "log", "print_exc"}
 FIELDS = {"asdict", "astuple", "fields"}  # functions of dataclasses that read all fields
 COMPILED = (WrapperDescriptorType, MethodDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType)  # read nothing
 METHODS = (classmethod, property, functools.cached_property)
@@ -182,6 +185,7 @@ class Before:
         self.caches: list[tuple[Any, list]] = []  # functions that keep their results, and the objects among these
         self.missing: list[str] = []  # modules that are not imported yet
         self.unknown = ""  # what the function calls that leads to what is not known, or ""
+        self.writes = False  # whether it may print, log, warn or write to a file
 
     def add(self, container: Any) -> None:
         parts = dict(container) if isinstance(container, dict) else list(container)
@@ -497,6 +501,7 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     before.draws = draws or any(map(reached, drawn))
     before.missing = [name for name in uses.modules if name not in sys.modules]
     before.unknown = uses.unknown
+    before.writes = not WRITING.isdisjoint(names)
     itself = getattr(inspect.unwrap(function), "__code__", None)
     before.kinds = any(map(kinds_asked, codes))
     for code in codes:
@@ -575,6 +580,7 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
     elif isinstance(x, MethodType):
         yield from (x.__func__, x.__self__)
     elif isinstance(x, BOUND):  # which reads and changes what it is bound to
+        uses.names.add(x.__name__)
         if not isinstance(x.__self__, (ModuleType, *NUMBERS)):
             yield Binding((x.__self__,), 0, x.__self__, True)
     elif isinstance(x, functools.partial):

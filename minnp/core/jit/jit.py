@@ -396,6 +396,7 @@ class Jitted(Dispatch):
                     callers=(leaves, (args, kwargs)),
                     discards=lambda error: NUMBERS if replaces and refused(error) else arrays_refused(error),
                     outside=found,
+                    watches=before.writes,
                 )
         except Discarded as discarded:
             before.restore()
@@ -623,8 +624,9 @@ def jit(
     its arguments is done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that share
     memory and are written are not compiled for, nor are subclasses of NumPy's array, outside either: matrices, masked
     arrays). A function that changes what is outside (self.steps += 1, losses.append(loss), a memo), in its third call
-    still, is not compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings), or
-    may take from an iterator outside or from Python's random numbers. All else that f does besides computing (it
+    still, is not compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings), one
+    that prints, logs, warns or writes to a file after it read numbers of arrays, or one that may take from an
+    iterator outside or from Python's random numbers. All else that f does besides computing (it
     prints a fixed text) happens when a path is captured. Arrays and numbers read from outside (closures, globals,
     attributes, items, by properties and operators of classes too) are read anew at every call; with another number,
     function, class or object, it is captured anew. Numbers that libraries hold are taken as they were.

@@ -19,6 +19,7 @@ from ...errors import CaptureError
 from ..arrays.array import ARRAY_TYPES, VirtualArray, array_of, read
 from ..arrays.writing import release, write
 from ..graph.capture import CaptureTrace
+from ..graph.printed import unseen
 from ..graph.scalars import Live
 from ..llvm import engine
 from ..rows import budget
@@ -430,7 +431,8 @@ def _handed_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | 
         if site.compiled >= MOST:
             return None
         site.compiled += 1
-        found = _compiled(site, f, given, names, varied)
+        with unseen():
+            found = _compiled(site, f, given, names, varied)
         if site.compiled == MOST:
             _say(site, f, f"it was compiled {MOST} times, for other objects each time: from now on it is Python's")
         variants.insert(0, found)
