@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import types
 import warnings
 from collections.abc import Iterator
@@ -156,6 +157,14 @@ def test_ufuncs_of_scipy_itself(names: dict[str, Any]) -> None:
     for name, f in vars(scipy.special).items():
         if isinstance(f, onp.ufunc) and f.signature is None and f.nin == 1:
             assert not foreign(f(V)), name
+
+
+def test_functions_of_scipy_are_pickled(names: dict[str, Any]) -> None:
+    listed = (
+        "special.expit special.logsumexp linalg.inv fft.fft sparse.csgraph.dijkstra optimize.minimize signal.lfilter"
+    )
+    for f in (eval(name, names) for name in listed.split()):
+        assert pickle.loads(pickle.dumps(f)) == f and f.__module__.startswith("minnp.scipy.")
 
 
 def test_a_dictionary_among_elements_stays_what_it_is() -> None:
