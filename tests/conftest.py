@@ -2,8 +2,11 @@
 
 import gc
 import importlib.util
+import itertools
 import os
+import re
 import sys
+import zlib
 from collections.abc import Generator
 
 # Before NumPy is imported: the tests run side by side on few cores, where a second thread per worker only waits.
@@ -19,9 +22,8 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--all", action="store_true", help="the programs of tests/adversarial that are in no other setting's part, too"
-    )
+    parser.addoption("--dealt", action="store_true", help="of tests marked `dealt`, the part that this pass takes")
+    parser.addoption("--all", action="store_true", help="with --dealt, parts that nobody takes, too; all the model zoo")
     parser.addoption("--accelerator", action="store_true", help="the GPU is the one of tests/accelerator, if it builds")
 
 
@@ -39,6 +41,61 @@ def pytest_collection_finish() -> None:
     """The 750,000 objects that the collection made live to the end: no later search for garbage goes through them."""
     gc.collect()
     gc.freeze()
+
+
+AGAIN, done = 300, itertools.count(1)
+
+
+def pytest_runtest_logfinish() -> None:
+    """Nor through what tests leave behind: libraries that they import, and what functions of modules have compiled."""
+    if next(done) % AGAIN == 0:
+        gc.collect()
+        gc.freeze()
+
+
+# Cases of which the name says that only one of the two NumPys has the function.
+ONLY_NUMPY_2 = re.compile(r"\[(matvec|vecmat|trapezoid|sign_of_complex)-|# NumPy 2\]")
+ONLY_NUMPY_1 = re.compile(r"\[(\.itemset|\.ptp|asfarray|cumproduct|msort|product|round_|trapz)-")
+# The passes of ./run test --all: on the newest NumPy, on NumPy 1.26, there without the C part, on torch's kernels.
+PASSES = {
+    "newest": lambda name, marks: not ONLY_NUMPY_1.search(name),
+    "old": lambda name, marks: not (ONLY_NUMPY_2.search(name) or marks & {"slow", "once"}),
+    "python": lambda name, marks: PASSES["old"](name, marks) and "either" not in marks,
+    "torch": lambda name, marks: PASSES["newest"](name, marks) and not marks & {"slow", "once", "host"},
+}
+
+
+def which() -> str:
+    """The one of PASSES that this process may be of."""
+    import numpy
+
+    if numpy.__version__ < "2":
+        return "python" if os.environ.get("MINNP_COMPILED") == "0" else "old"
+    return "torch" if "MINNP_BACKEND" in os.environ else "newest"
+
+
+def dealt(item: pytest.Item) -> bool:
+    """Whether this pass takes a case with --dealt.
+
+    Of `@pytest.mark.dealt` tests each pass of `./run test --all` that runs them takes one part, so that each case runs
+    once; of `dealt(parts=8)` an eighth, and the one on the newest NumPy the rest with --all; `dealt("newest", "torch")`
+    says who takes part. Of all other tests each of the two passes on NumPy 1.26 takes a half. Which part a case is in
+    depends on its name and nothing else: what passed yesterday fails today only where minnp changed."""
+    mark, here, number = item.get_closest_marker("dealt"), which(), zlib.crc32(item.nodeid.encode())
+    marks = {m.name for m in item.iter_markers()}
+    if mark is None:
+        takers = [p for p in ("old", "python") if PASSES[p](item.nodeid, marks)]
+        return here not in takers or takers[number % len(takers)] == here
+    takers = [p for p in mark.args or PASSES if PASSES[p](item.nodeid, marks)]
+    part = number % mark.kwargs.get("parts", len(takers))
+    return takers[part] == here if part < len(takers) else item.config.getoption("--all")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--dealt"):
+        config.hook.pytest_deselected(items=[item for item in items if not dealt(item)])
+        items[:] = [item for item in items if dealt(item)]
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)  # so that no core waits for one at the end
 
 
 UNDER = pytest.StashKey[dict]()

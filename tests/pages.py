@@ -54,16 +54,18 @@ def run(block):
             assert repr(value) == said or str(value) == said, f"{source} is {value!r}, {block} says {said}"
 
 
-def run_page(page):
-    """Run each block of a page in a process of its own, where the library it needs is installed."""
-    run_alone(Path(__file__), page)
+def run_page(page, *library):
+    """Run each block of a page in a process of its own, where the library it needs is installed; or those that need
+    the `library` alone."""
+    run_alone(Path(__file__), page, *library)
 
 
-def main(page):
+def main(page, *library):
     """A child for each block, which begins with minnp imported. Those that need a library come last."""
     for module in ("minnp.fx", "minnp.nn", "minnp.symbol"):  # so that not every block waits for them
         importlib.import_module(module)
-    todo = [b for b in blocks(page) if not b.needs or importlib.util.find_spec(b.needs)]
+    todo = [b for b in blocks(page) if b.needs in library] if library else blocks(page)
+    todo = [b for b in todo if not b.needs or importlib.util.find_spec(b.needs)]
     for block in sorted(todo, key=lambda b: b.needs):
         if block.needs == "torch":
             importlib.import_module("torch")
@@ -80,4 +82,4 @@ def main(page):
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), *sys.argv[2:]))

@@ -21,6 +21,8 @@ ARGUMENTS = [
     (lambda x: x - 1.0, V), (lambda t, y: -y, (0, 1), V),
 ]  # fmt: skip
 
+pytestmark = pytest.mark.host("classes of arrays in NumPy's memory")
+
 # NumPy's functions that are called as NumPy's own
 BASE_CLASS = "makes an array of NumPy's class of every subclass, which NumPy does not ask"
 ELEMENTS = "NumPy asks the elements of a single array, which are scalars; minnp.numpy's gives ours"

@@ -235,6 +235,7 @@ pytestmark = pytest.mark.host("about the short ways to NumPy's kernels")
 built = pytest.mark.skipif(find_spec("minnp.core.compiled._fastpath") is None, reason="installed without a C compiler")
 
 
+@pytest.mark.either("about the C part")
 @built
 def test_calls_compiled_and_in_python_give_the_same():
     (ours, yes), (python, no) = told("1"), told("0")
@@ -244,6 +245,7 @@ def test_calls_compiled_and_in_python_give_the_same():
     assert [pair for pair in zip(ours, python, strict=True) if pair[0] != pair[1]] == []
 
 
+@pytest.mark.either("about the C part")
 @pytest.mark.skipif(install.fastpath is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
 def test_the_interpreter_meets_the_compiled_slots():
     assert type(inspect.getattr_static(np.ndarray, "__getitem__")).__module__ == "minnp.core.compiled._fastpath"
@@ -258,6 +260,7 @@ def test_functions_and_methods_show_what_they_are():
     assert isinstance(inspect.getattr_static(np.ndarray, "T").__get__(None, np.ndarray), property)
 
 
+@pytest.mark.either("about the C part")
 @pytest.mark.skipif(install.fastpath is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
 def test_functions_take_attributes_and_are_shown_as_numpys():
     np.ptp.note, np.ptp.__doc__ = "kept", "mine"
@@ -436,6 +439,7 @@ def test_functions_of_ours_are_pickled_by_name():
     assert copy.copy(np.sort) is np.sort
 
 
+@pytest.mark.either("about the C part")
 @pytest.mark.skipif(install.fastpath is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
 @pytest.mark.parametrize("call", ["x.nope", "x()", "hash(x)", "setattr(x, 'y', 1)", "'%d' % x"])
 def test_the_interpreter_names_the_class_in_messages_as_numpys(call):
@@ -603,6 +607,7 @@ def _stepped_back(tracers, y, g, monkeypatch, sweep):
     return out, sorted(str(w.message) for w in said)
 
 
+@pytest.mark.either("about the C part")
 @pytest.mark.skipif(not compiled.fastpath, reason="the C part was not built")
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_formulas_of_rules_give_what_the_rules_give(dtype, monkeypatch):

@@ -128,6 +128,7 @@ def close(got: Any, want: Any) -> None:
     onp.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize(("outer", "inner"), list(itertools.product(TRANSFORMS, repeat=2)))
 def test_every_pair(outer: str, inner: str, subject: Callable) -> None:

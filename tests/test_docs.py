@@ -1,5 +1,6 @@
 """The pages in docs/: every Python block runs, values in comments come out, and the site builds without a warning."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -13,11 +14,19 @@ PAGES = sorted((ROOT / "docs").rglob("*.md"))
 
 
 @pytest.mark.long
-@pytest.mark.host("the pages print what the default policy gives")
-@pytest.mark.either("whole programs, of functions that other tests call both ways")
+@pytest.mark.once("whole programs, of functions that other tests call in every setting")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
 def test_each_block_runs_in_a_new_process(page):
     run_page(page)
+
+
+@pytest.mark.long
+@pytest.mark.host("the pages print what the default policy gives")
+@pytest.mark.either("whole programs, of functions that other tests call both ways")
+@pytest.mark.skipif(importlib.util.find_spec("mxnet") is None, reason="mxnet is not installed")
+@pytest.mark.parametrize("page", [p for p in PAGES if any(b.needs == "mxnet" for b in blocks(p))], ids=lambda p: p.stem)
+def test_each_block_for_mxnet_runs_in_a_new_process(page):
+    run_page(page, "mxnet")
 
 
 def test_links_point_to_files():

@@ -69,6 +69,7 @@ def test_chain(shape, dtype, order):
     check(CHAIN, [x, p], [6, 10, 3])
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("dtype", ["f", "d", "D", "i", "?"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("axis", [None, -1])

@@ -221,6 +221,7 @@ def run(seed: int) -> None:
             theirs.append(wanted)
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("block", range(0, PROGRAMS, BLOCK))
 def test_random_programs_do_what_numpy_does(block: int) -> None:
     with warnings.catch_warnings(), onp.errstate(all="ignore"):

@@ -105,6 +105,7 @@ CASES = [(name, program) for name in PROGRAMS if function(name) is not None for 
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # NumPy means to take some of them back
+@pytest.mark.dealt
 @pytest.mark.parametrize(("name", "program"), CASES, ids=lambda text: text)
 def test_derivatives_to_second_order_in_both_modes(name: str, program: str) -> None:
     run, letters = compiled(name, program)

@@ -213,6 +213,7 @@ def takes(function, kinds):
 CUT = [uf for uf in elementwise.LEAST if uf.nin == 2]
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("function", CUT, ids=lambda f: f.__name__)
 def test_every_broadcast_of_two_operands_is_numpys_bits(function, rng, any_size):
     """Of up to four axes, in every memory order, with numbers, of mixed dtypes, with `out=` and in place."""
@@ -289,6 +290,7 @@ def test_few_long_rows_and_one_row_for_all(rng):
 
 
 # ------------------------------------------------------------------ reductions
+@pytest.mark.dealt
 @pytest.mark.parametrize("dtype", "fdFDil?")
 @pytest.mark.parametrize("shape", [(3 * N + 77,), (1500, 2200), (60, 50, 1111), (3, N)])
 def test_reductions_are_numpys_bits(dtype, shape, rng, monkeypatch):
@@ -592,6 +594,7 @@ def test_fork_and_interpreter_exit(mode):
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize(
     ("op", "dtype"),
     [*itertools.product((operator.add, operator.truediv, operator.lt), "fdi"), (operator.pow, "d")],  # powers: threads

@@ -157,6 +157,7 @@ def test_integer_layers_of_the_c_part_add_exactly(shape: tuple, activation: str)
             assert got.dtype == want.dtype and onp.array_equal(got, want)
 
 
+@pytest.mark.either("about the C part")
 @pytest.mark.skipif(not getattr(team, "INTEGERS", 0), reason="this processor, or build, has no instructions for it")
 def test_the_c_part_takes_a_fixed_weight_and_packs_it_once() -> None:
     q, w, scales = integers(0, 256, 64, 64), still(integers(-127, 128, 64, 64)), onp.ones(64, "f4")

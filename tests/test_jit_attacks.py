@@ -1206,6 +1206,7 @@ def close(a: Any, b: Any, what: str, loose: float = 1.0) -> None:
     onp.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance, err_msg=what)
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_results_and_arguments_are_numpys(f):
     """Values, dtypes and shapes; what became of the arguments; what an exception was."""
@@ -1248,6 +1249,7 @@ def numbers(f: Callable) -> list[int]:
     return [n for n, name in enumerate(names) if name in DIFFERENTIATED]
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("f", [f for f in PROGRAMS if numbers(f)], ids=lambda f: f.__name__)
 def test_gradients_are_eager_ones_and_those_of_differences(f):
     loss = lambda *args: weighted(np, f(np, *args))
@@ -1363,6 +1365,7 @@ def test_arguments_that_share_memory(f):
         onp.testing.assert_allclose(float((onp.asarray(grad(loss)(b)) * v).sum()), want, rtol=1e-7)
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("f", [f for f in PROGRAMS if numbers(f)], ids=lambda f: f.__name__)
 def test_second_derivatives_are_eager_ones(f):
     n = numbers(f)[0]

@@ -82,6 +82,7 @@ def rules(row: Primitive, arrays: tuple) -> list[int]:
 
 
 # ------------------------------------------------------------------ every row
+@pytest.mark.dealt
 @pytest.mark.parametrize("flavour", ["ours", "NumPy's"])
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_the_gradient_of_a_row_is_that_of_its_arguments_as_they_were(name: str, flavour: str) -> None:
@@ -328,6 +329,7 @@ def test_a_gradient_is_that_of_the_arguments_as_they_were(name: str, flavour: st
     same(found[1], found[0])
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("flavour", ["ours", "NumPy's"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_buffer_that_is_used_again_is_what_it_was_at_each_use(name: str, flavour: str) -> None:
@@ -358,6 +360,7 @@ def test_a_buffer_that_is_used_again_is_what_it_was_at_each_use(name: str, flavo
     same([jvp(twice, (np.array(X),), (t,))[1]], [np.sum(want * t)])
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("flavour", ["ours", "NumPy's"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiled_code_sees_what_became_of_what_it_read(name: str, flavour: str) -> None:

@@ -80,6 +80,7 @@ def test_polars():
 needs_c = pytest.mark.skipif(fastpath is None, reason="classes in C are told of ours by the C part")
 
 
+@pytest.mark.either("about the C part")
 @needs_c
 def test_pyarrow():
     pyarrow = pytest.importorskip("pyarrow")
@@ -102,6 +103,7 @@ def test_pyarrow():
         grad(lambda x: compute.sum(x).as_py())(x)
 
 
+@pytest.mark.either("about the C part")
 @needs_c
 def test_netcdf4(tmp_path):
     netcdf = pytest.importorskip("netCDF4")
@@ -120,6 +122,7 @@ def test_netcdf4(tmp_path):
     same(program, onp.arange(6.0).reshape(2, 3))
 
 
+@pytest.mark.either("about the C part")
 @needs_c
 def test_numexpr():
     numexpr = pytest.importorskip("numexpr")

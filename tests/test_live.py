@@ -72,6 +72,7 @@ def outcome(f: Any, x: Any, n: Any) -> Any:
     return out if isinstance(out, tuple) else (out,)
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("compiler", ["auto", "numpy"])
 @pytest.mark.parametrize("use", USES)
 def test_a_number_may_change(use: str, compiler: str) -> None:

@@ -85,6 +85,7 @@ FUNCTIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_derivatives_of(name):
     f, shapes = FUNCTIONS[name]

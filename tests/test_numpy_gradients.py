@@ -392,6 +392,7 @@ def _flat_written(np, x):
     return y
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("name", CASES)
 def test_function_has_numpys_value_and_the_right_derivatives(name):
     f, *xs = CASES[name]
@@ -442,6 +443,7 @@ def test_vmap_is_a_loop(name):
 
 
 @pytest.mark.long
+@pytest.mark.dealt
 @pytest.mark.parametrize("name", CASES)
 def test_jit_is_the_function_itself(name):
     f, *xs = CASES[name]

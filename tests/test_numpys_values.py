@@ -134,6 +134,7 @@ def test_formatting_an_array_of_texts_gives_texts():
     assert made.dtype.kind == "U" and made.tolist() == ["1"]
 
 
+@pytest.mark.either("about the C part")
 @pytest.mark.skipif(fastpath is None, reason="a slot that Python cannot fill")
 @pytest.mark.parametrize("concat", [operator.concat, operator.iconcat])
 def test_operator_concat_is_refused(concat):
@@ -166,6 +167,7 @@ def test_r_finds_the_names_of_its_caller():
     del p, q
 
 
+@pytest.mark.either("about the C part")
 @pytest.mark.skipif(fastpath is None, reason="Python's bound methods show the function's")
 @pytest.mark.parametrize("name", ["sum", "concatenate", "linspace", "sin", "linalg.norm"])
 def test_a_functions_signature_has_no_parameter_of_ours(name):

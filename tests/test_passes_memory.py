@@ -154,6 +154,7 @@ def test_a_plan_reuses_memory_and_never_what_is_still_read(f: Callable, args: tu
     assert graph.output_node().meta["block"] <= figures.peak + 64 * len(graph)
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("seed", range(60))
 def test_plans_of_random_programs_hold(seed: int) -> None:
     program, x = make(seed, 12), onp.random.default_rng(seed).uniform(-1, 1, (3, 3))

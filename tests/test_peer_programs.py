@@ -323,6 +323,7 @@ def jax_and_ours() -> tuple[SimpleNamespace, SimpleNamespace]:
 
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 @pytest.mark.long
+@pytest.mark.dealt("newest", "torch")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_jaxs_programs_have_its_results(name: str) -> None:
     import jax

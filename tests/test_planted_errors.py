@@ -110,6 +110,7 @@ IN_PLACE = {name for name, row in TABLE.items() if row.accumulate is not None} |
 READING = {n for n in IN_PLACE if all(len(arrays) == 1 for arrays, _ in TABLE[n].samples())}
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize(("name", "i"), rules("vjp"))
 def test_an_error_in_a_reverse_rule_is_found(name: str, i: int) -> None:
     row, cases, how = TABLE[name], functions(name, i), {"order": 1, "modes": ("rev",)}
@@ -138,6 +139,7 @@ def test_an_error_in_place_is_found(name: str) -> None:
         assert any(found_by_quick(f, x) for f, x in cases)
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize(("name", "i"), [(name, i) for name, i in rules("vjp") if name not in READING])
 def test_quick_grad_check_finds_it_too(name: str, i: int) -> None:
     cases = functions(name, i)

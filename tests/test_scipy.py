@@ -40,6 +40,7 @@ def with_shapes(f, shapes, x):
     return f(x, *shapes)
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("method", ["logpdf", "pdf", "cdf", "sf", "logcdf", "logsf"])
 @pytest.mark.parametrize("name", CONTINUOUS)
 def test_continuous_distribution(name, method):
@@ -107,6 +108,7 @@ def check_together(f, args, **options):
 
 
 @pytest.mark.filterwarnings("ignore:The shape parameter of the erlang")
+@pytest.mark.dealt
 @pytest.mark.parametrize("name", MORE)
 def test_more_continuous_distributions(name):
     shapes, ours, theirs = MORE[name], getattr(stats, name), getattr(scipy.stats, name)

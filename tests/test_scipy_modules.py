@@ -228,6 +228,7 @@ CASES = [
 ]
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("it", CASES)
 def test_values_are_scipys_and_derivatives_those_of_differences(it):
     parts = lambda y: y if isinstance(y, tuple) else (y,)

@@ -9,8 +9,8 @@ import pytest
 from alone import ROOT, run_alone
 
 SOURCES = sorted((ROOT / "tests" / "sources").glob("*.py"))
-NEEDS = dict.fromkeys(("minpy_symbol", "minpy_mixed_net", "minpy_policies", "mxnet_symbols"), "mxnet")
-NEEDS |= {"fx_lower_to_torch": "torch"}
+OF_MXNET = ("minpy_symbol", "minpy_mixed_net", "minpy_policies", "mxnet_symbols")
+NEEDS = {"fx_lower_to_torch": "torch"} | dict.fromkeys(OF_MXNET, "mxnet")
 PRINTS = {
     "autograd_readme": """
 0.4199743416
@@ -209,7 +209,11 @@ def test_every_program_has_its_results():
 @pytest.mark.host("the programs print what the default policy gives")
 @pytest.mark.either("whole programs, of functions that other tests call both ways")
 @pytest.mark.long
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+@pytest.mark.dealt
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=[pytest.mark.dealt("old")] * (path.stem in OF_MXNET)) for path in SOURCES],
+)
 def test_a_program_prints_what_its_source_says(path):
     library = NEEDS.get(path.stem)
     if library and importlib.util.find_spec(library) is None:

@@ -177,6 +177,7 @@ def outcome(np, module, name, run):
         return told(made), told(env["x"]), told(env["y"])
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_expressions(name, expression):

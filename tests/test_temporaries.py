@@ -121,6 +121,7 @@ def test_whatever_is_seen_elsewhere_is_kept() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 14), reason="CPython says from 3.14 on what is a temporary")
+@pytest.mark.either("about the C part")
 @pytest.mark.skipif(fastpath is None, reason="the C part asks")
 def test_a_result_takes_the_memory_of_a_temporary_and_of_nothing_else() -> None:
     a, b = map(np.asarray, arrays(2))

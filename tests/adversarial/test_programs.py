@@ -1,16 +1,12 @@
 """Programs that strangers wrote do with minnp what they do with NumPy, in every way that minnp runs them.
 
-A run takes an eighth of them, and of those whose arguments live on torch's CPU device one in 24; `--all` takes those
-that no other setting takes, and an eighth on the device, so that the passes of `./run test --all` take each once. (All,
-in one setting: python -m tests.adversarial.ways, with MINNP_DEVICE=torch on the device.) Which ones depends on the
-setting (NumPy's version, the C part, the backend) and on nothing else: what passed yesterday fails today only where
-minnp changed.
+With --dealt, an eighth of them and a part of those whose arguments live on torch's CPU device; the passes of
+`./run test --all` take each once. (All: python -m tests.adversarial.ways, with MINNP_DEVICE=torch on the device.)
 What minnp refuses, with an error of its own, and what differs, stand in known.txt with the reason.
 """
 
 from __future__ import annotations
 
-import os
 import warnings
 import zlib
 from pathlib import Path
@@ -23,9 +19,6 @@ from tests.adversarial.ways import THEMES, WAYS, cases, outcome
 KNOWN = Path(__file__).parent / "known.txt"
 SECOND = ("grad(grad)", "hvp", "jit(hvp)")
 GRADIENTS = [way for way in WAYS if "grad" in way or way == "jvp" or way in SECOND]
-SHARE = 8  # a run takes one program of so many
-# which of the passes of ./run test --all this is
-SETTING = (onp.__version__ < "2") + (os.environ.get("MINNP_COMPILED") == "0") + 3 * ("MINNP_BACKEND" in os.environ)
 
 
 def known() -> dict[tuple[str, str], str]:
@@ -48,28 +41,19 @@ def known() -> dict[tuple[str, str], str]:
 PROGRAMS = {f"{theme}::{name}": make for theme in THEMES for name, make in cases(theme)}
 
 
-def chosen(name: str, settings: set[int], share: int = SHARE) -> bool:
-    """Whether a program is in the part of one of these settings, each of which has one of `share`."""
-    return zlib.crc32(name.encode()) % share in settings
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "name" not in metafunc.fixturenames:
-        return
-    everything = metafunc.config.getoption("--all")
-    if metafunc.function is test_program_agrees_on_a_device:
-        part = [p for p in PROGRAMS if chosen(f"{p} on a device", {SETTING}, SHARE if everything else 3 * SHARE)]
-    else:
-        part = [p for p in PROGRAMS if chosen(p, {SETTING, *range(4, SHARE)} if everything else {SETTING})]
-    metafunc.parametrize("name", part)
+ON_A_DEVICE = [name for name in PROGRAMS if zlib.crc32(name.encode()) % 8 == 0]
 
 
 @pytest.mark.long
+@pytest.mark.dealt(parts=8)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_program_agrees_in_every_way(name: str) -> None:
     agrees(name)
 
 
 @pytest.mark.long
+@pytest.mark.dealt
+@pytest.mark.parametrize("name", ON_A_DEVICE)
 def test_program_agrees_on_a_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="the torch backend needs torch: pip install torch")
     monkeypatch.setenv("MINNP_DEVICE", "torch")

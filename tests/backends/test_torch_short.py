@@ -26,7 +26,11 @@ from minnp.core.transforms.tape import GradTrace
 from minnp.errors import BackendUnsupportedError
 from tests.backends.devices import THERE, on_there
 
-pytestmark = [pytest.mark.skipif(install.fastpath is None, reason="minnp runs without its C part"), *on_there]
+pytestmark = [
+    pytest.mark.either("about the C part"),
+    pytest.mark.skipif(install.fastpath is None, reason="minnp runs without its C part"),
+    *on_there,
+]
 DTYPES = ["?", "i1", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
 NUMBERS = [2, -1, 300, 2.5, 1e30, True, 3j, -0.0]
 with THERE:

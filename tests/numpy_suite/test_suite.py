@@ -15,6 +15,7 @@ pytestmark = [
 INSTALLED = [name for name in run.files() if name in run.REQUIRED]
 
 
+@pytest.mark.dealt
 @pytest.mark.parametrize("name", INSTALLED)
 def test_no_failure_outside_the_list(name: str) -> None:
     failures = run.unexpected(name)

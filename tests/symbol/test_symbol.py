@@ -223,6 +223,7 @@ def test_an_unknown_batch_is_followed_behind_reshape_slice_split_and_layers() ->
 
 
 # ------------------------------------------------------------------ every operator
+@pytest.mark.dealt
 @pytest.mark.parametrize("name", NAMES)
 def test_an_operators_results_have_the_shapes_and_dtypes_that_were_inferred(name: str) -> None:
     assert CASES.get(name), f"tests/symbol/cases.py has no case of {name}"

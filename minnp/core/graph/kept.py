@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as onp
 
+from ...backends import Backend
 from ..arrays.array import ARRAY_TYPES, VirtualArray, array_of, as_host_arrays, read, replay, wrap
 from ..rows.pytree import named
 from ..rows.references import COUNTED, references
@@ -185,8 +186,9 @@ def _of_a_module(x: Any) -> bool:
 
 
 def _parts(x: Any) -> list:
-    """What an object refers to, but for graphs, what classes share with the whole program, and what jit keeps."""
-    if isinstance(x, (type, ModuleType, Node, Graph)):
+    """What an object refers to, but for graphs, what classes and backends share with the whole program, and what jit
+    keeps."""
+    if isinstance(x, (type, ModuleType, Node, Graph, Backend)):
         return []
     if type(x).__module__.startswith("minnp.core.jit.") and hasattr(x, "__wrapped__"):
         return [x.__wrapped__]
