@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = pytest.mark.either("what ranks do with parts is Python")
+pytestmark = [pytest.mark.either("what ranks do with parts is Python"), pytest.mark.dealt]
 CASES = [
     "functions",
     "every_row",
