@@ -25,7 +25,7 @@ def test_the_model_for_autograd_is_the_tutorials(name):
     solver = training.solver_of(model, data, labels)
     np.random.seed(0)
     (ours, _), our_grads = solver._compute(model.tree(), model.aux_tree(), *training.batch_of(solver))
-    assert float(ours) == pytest.approx(float(theirs), rel=1e-5)
+    assert float(ours) == pytest.approx(float(theirs), rel=1e-5, abs=1e-7)  # a policy's is the mean of what cancels
     for key, theirs in their_grads.items():
         onp.testing.assert_allclose(onp.asarray(our_grads[key]), theirs, rtol=1e-3, atol=1e-5, err_msg=key)
 
