@@ -130,6 +130,37 @@ def closes() -> Callable:
     return lambda x: lambda y: y + x
 
 
+def test_a_container_among_the_arguments_may_be_one_that_is_read_outside() -> None:
+    history: list = []
+    table = {"n": 0.0, "deep": {"w": onp.ones(2)}}
+
+    def appends(x: Any, h: list) -> Any:
+        history.append(1.0)
+        return x * len(h)
+
+    def counts(x: Any, d: dict) -> Any:
+        table["n"] += 1
+        table["deep"]["w"] = table["deep"]["w"] + x
+        return x * d["n"] + d["deep"]["w"]
+
+    for f, given in ((appends, history), (counts, table)):
+        before = copy.deepcopy(given)
+        compiled = jit(f)
+        got = [onp.asarray(compiled(np.ones(2), given)).tolist() for _ in range(5)]
+        after = copy.deepcopy(given)
+        given.clear()
+        given.extend(before) if isinstance(given, list) else given.update(before)
+        assert got == [f(onp.ones(2), given).tolist() for _ in range(5)]
+        assert str(after) == str(given)
+
+
+def test_nested_containers_of_arguments_alone_are_compiled_for() -> None:
+    compiled = jit(lambda tree, x: tree["a"]["w"] * x + len(tree["b"][0]))
+    for _ in range(4):
+        compiled({"a": {"w": np.ones(2)}, "b": [[1, 2]]}, np.ones(2))
+    assert compiled.captures == 1
+
+
 @pytest.mark.parametrize("make", [counter, momentum, slots, memo, default, log, members, generates, closes])
 def test_state_advances_at_every_call(make: Callable) -> None:
     eager, compiled = make(), jit(make())

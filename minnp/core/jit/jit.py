@@ -31,7 +31,7 @@ from ..graph.closures import Before, bindings, goes_on, is_root, unfollowed
 from ..graph.effects import Diverged
 from ..graph.graph import Graph
 from ..graph.interpreter import blame
-from ..graph.outputs import as_returned
+from ..graph.outputs import as_returned, containers
 from ..graph.scalars import NUMBERS, Live, refused, types_asked
 from ..graph.signature import Static, changes, exactly, guard_of, kind
 from ..llvm import engine as native
@@ -355,6 +355,8 @@ class Jitted(Dispatch):
         found = bindings(self.function, roots, before, classes)
         own = next((p.value for p in found if p.asked and of_subclass(p.value)), None)
         changes_unseen = next((v for v in roots if unfollowed(v)), None)
+        given = {id(container) for _, container, _ in containers((args, kwargs))}
+        twice = next((p.value for p in found if id(p.value) in given), None)
         why = ""
         if own is not None:
             why = f"the function reads a {type(own).__name__} outside, whose operators are its own"
@@ -362,6 +364,8 @@ class Jitted(Dispatch):
             why = f"what {before.unknown}() leads to is not known from the function's code"
         elif changes_unseen is not None:
             why = f"a {type(changes_unseen).__name__} is among its arguments, which nothing tells changes of"
+        elif twice is not None:  # a capture has its own copies of the containers among arguments
+            why = f"a {type(twice).__name__} among its arguments is one that it reads outside, too"
         if why:
             self._ends(key, why)
             return self._uncaptured(key, args, kwargs)
