@@ -93,8 +93,11 @@ def dealt(item: pytest.Item) -> bool:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--dealt"):
-        config.hook.pytest_deselected(items=[item for item in items if not dealt(item)])
-        items[:] = [item for item in items if dealt(item)]
+        parts: dict[bool, list] = {True: [], False: []}
+        for item in items:
+            parts[dealt(item)].append(item)
+        items[:] = parts[True]
+        config.hook.pytest_deselected(items=parts[False])
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)  # so that no core waits for one at the end
 
 

@@ -373,6 +373,7 @@ def test_random_draws_are_arrays_of_ours_in_every_form():
         assert sorted(array.tolist()) == [0, 1, 2, 3, 4] and view.tolist() == array.tolist()[1:]
 
 
+@pytest.mark.either("about the C part")
 @pytest.mark.skipif(
     install.fastpath is None and sys.version_info < (3, 12), reason="Python 3.11 tells the reason only to the C part"
 )
@@ -388,6 +389,7 @@ def test_a_refused_buffer_raises_what_numpy_raises():
         assert str(ours.value) == str(theirs.value)
 
 
+@pytest.mark.either("about the C part")
 @pytest.mark.skipif(
     install.fastpath is None and sys.version_info < (3, 12), reason="Python 3.11 tells the reason only to the C part"
 )

@@ -209,10 +209,9 @@ def test_every_program_has_its_results():
 @pytest.mark.host("the programs print what the default policy gives")
 @pytest.mark.either("whole programs, of functions that other tests call both ways")
 @pytest.mark.long
-@pytest.mark.dealt
 @pytest.mark.parametrize(
     "path",
-    [pytest.param(path, id=path.stem, marks=[pytest.mark.dealt("old")] * (path.stem in OF_MXNET)) for path in SOURCES],
+    [pytest.param(path, id=path.stem, marks=pytest.mark.dealt(*["old"] * (path.stem in OF_MXNET))) for path in SOURCES],
 )
 def test_a_program_prints_what_its_source_says(path):
     library = NEEDS.get(path.stem)

@@ -103,9 +103,10 @@ MAKING = {"__new__", "__init__", "__post_init__", "__init_subclass__", "__set_na
 MAKERS = {"type", "__class__", "replace"}  # what code says that makes another object of the class of one
 SHOWING = {"__repr__", "__str__", "__format__"}
 SHOWERS = {"repr", "str", "print", "format", "ascii"}
-# What code says that may print, log, warn or write to a file
-WRITING = {"print", "write", "writelines", "writerow", "writerows", "warn", "warn_explicit", "pprint", "pp", "dump"}
-WRITING |= {"debug", "info", "warning", "error", "critical", "exception", "log", "print_exc"}
+# Functions and methods in C that the rest of the program, or its user, sees something of; and what code says for them
+OUTPUTS = {"print", "write", "writelines", "writerow", "writerows", "warn", "warn_explicit", "displayhook"}
+WRITING = OUTPUTS | {"pprint", "pp", "dump", "log", "debug", "info", "warning", "error", "critical", "exception"}
+WRITING |= {"print_exc"}
 FIELDS = {"asdict", "astuple", "fields"}  # functions of dataclasses that read all fields
 COMPILED = (WrapperDescriptorType, MethodDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType)  # read nothing
 METHODS = (classmethod, property, functools.cached_property)

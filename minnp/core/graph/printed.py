@@ -10,10 +10,8 @@ from types import FrameType
 from typing import Any
 
 from ..rows.report import PACKAGE
-from .closures import LIBRARIES
+from .closures import LIBRARIES, OUTPUTS
 
-# Functions and methods in C that the rest of the program, or its user, sees something of
-WRITING = {"print", "write", "writelines", "writerow", "writerows", "warn", "warn_explicit", "displayhook"}
 LOGS = logging.Logger.handle.__code__
 
 
@@ -27,7 +25,7 @@ def outputs_seen(told: Callable[[], None]) -> Iterator[None]:
         return
 
     def look(frame: FrameType, event: str, arg: Any) -> None:
-        written = event == "c_call" and getattr(arg, "__name__", "") in WRITING
+        written = event == "c_call" and getattr(arg, "__name__", "") in OUTPUTS
         if (written or (event == "call" and frame.f_code is LOGS)) and not _ours(frame):
             told()
 
