@@ -1,5 +1,6 @@
 """What every test runs under: one thread per numerical library, and the same hypothesis examples each time."""
 
+import functools
 import gc
 import importlib.util
 import itertools
@@ -8,12 +9,14 @@ import re
 import sys
 import zlib
 from collections.abc import Generator
+from types import ModuleType
 
 # Before NumPy is imported: the tests run side by side on few cores, where a second thread per worker only waits.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
 
 import hypothesis
+import numpy
 
 hypothesis.settings.register_profile("minnp", derandomize=True, deadline=None, database=None, print_blob=True)
 hypothesis.settings.load_profile("minnp")
@@ -67,8 +70,6 @@ PASSES = {
 
 def which() -> str:
     """The one of PASSES that this process may be of."""
-    import numpy
-
     if numpy.__version__ < "2":
         return "python" if os.environ.get("MINNP_COMPILED") == "0" else "old"
     return "torch" if "MINNP_BACKEND" in os.environ else "newest"
@@ -98,7 +99,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             parts[dealt(item)].append(item)
         items[:] = parts[True]
         config.hook.pytest_deselected(items=parts[False])
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)  # so that no core waits for one at the end
+    rank = {"slow": 0, "long": 1}  # the longest first, so that no core waits for one at the end
+    items.sort(key=lambda item: min((rank.get(mark.name, 2) for mark in item.iter_markers()), default=2))
+
+
+@functools.cache
+def generators(module: ModuleType) -> list:
+    """Those of random numbers that the tests of a module share."""
+    return [g for g in vars(module).values() if isinstance(g, (numpy.random.Generator, numpy.random.RandomState))]
 
 
 UNDER = pytest.StashKey[dict]()
@@ -107,7 +115,11 @@ UNDER = pytest.StashKey[dict]()
 # As hooks, not as fixtures, which would cost each of the many short tests more than it takes.
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Tests marked `host`, and programs they start, run under the default policy whatever MINNP_BACKEND says."""
+    """What a test draws depends on its name, not on which ran before it. Tests marked `host`, and programs they start,
+    run under the default policy whatever MINNP_BACKEND says."""
+    for drawing in generators(item.module):
+        draws, number = drawing._bit_generator, zlib.crc32(item.nodeid.encode())
+        draws.state = type(draws)(number).state
     under = item.stash[UNDER] = {}
     accelerator = sys.modules.get("tests.accelerator")
     if accelerator is not None and accelerator.loaded():

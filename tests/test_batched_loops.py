@@ -192,6 +192,7 @@ def squares(u, f):
     return (sweeps(u.copy(), f)[0] ** 2).sum()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("f", "args"),
     [(root, (rng.uniform(1, 9, 3),)), (branches, (normal,)), (squares, (normal, normal[::-1]))],
@@ -213,6 +214,7 @@ def test_derivatives_of_batches(f, args, monkeypatch):
     onp.testing.assert_allclose(jit(slope(vmap(f)))(*args), expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [2, 5, 11, 17, *(pytest.param(k, marks=pytest.mark.slow) for k in range(100, 110))])
 def test_random_programs(seed):
     assert not loop_fuzzer.differs_in_batch(seed)

@@ -138,6 +138,7 @@ def typed(v):
     return scalar, str(v.dtype), v.shape, repr(v.tolist())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("end", [written_outside, many_nodes])
 def test_numbers_from_before_stay_numpys_scalars(monkeypatch, end, use):

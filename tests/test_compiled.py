@@ -235,6 +235,7 @@ pytestmark = pytest.mark.host("about the short ways to NumPy's kernels")
 built = pytest.mark.skipif(find_spec("minnp.core.compiled._fastpath") is None, reason="installed without a C compiler")
 
 
+@pytest.mark.long
 @pytest.mark.either("about the C part")
 @built
 def test_calls_compiled_and_in_python_give_the_same():
@@ -417,6 +418,7 @@ def test_handles_that_went_come_again_as_new():
     assert minnp.grad(deep)(np.ones(2)).tolist() == [1, 1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("link", [lambda last: [last, 1], lambda last: [[last], {1: last}]], ids=["arrays", "lists"])
 def test_a_chain_of_object_arrays_of_any_length_goes(link):
     class End:

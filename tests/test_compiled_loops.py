@@ -190,6 +190,7 @@ def test_a_gradient_keeps_no_more_than_it_may():
         minnp.set_gradient_budget(7)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(31, 2000, 600))
 def test_random_programs(calls, seed):
     assert not loop_fuzzer.differs(seed)

@@ -94,6 +94,7 @@ def _settings():
             onp.set_string_function(None, repr=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("group", [*MODULES, *CLASSES])
 def test_examples_that_pass_on_numpy_pass_on_ours(group, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

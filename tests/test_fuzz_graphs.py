@@ -224,6 +224,7 @@ def check(seed: int) -> str:
     return said
 
 
+@pytest.mark.long
 @pytest.mark.dealt
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_random_programs_agree_whichever_way_they_run(block: int) -> None:

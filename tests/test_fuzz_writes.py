@@ -153,6 +153,7 @@ def check(seed: int, point: int = 0) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.dealt
 @pytest.mark.parametrize("block", range(0, PROGRAMS, 100))
 def test_values_and_derivatives_of_random_programs(block: int) -> None:

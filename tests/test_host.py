@@ -94,6 +94,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("op", [operator.add, operator.mul, operator.lt, np.arctan2])
 def test_layouts_and_operand_kinds(layout, op, rng):
@@ -213,6 +214,7 @@ def takes(function, kinds):
 CUT = [uf for uf in elementwise.LEAST if uf.nin == 2]
 
 
+@pytest.mark.long
 @pytest.mark.dealt
 @pytest.mark.parametrize("function", CUT, ids=lambda f: f.__name__)
 def test_every_broadcast_of_two_operands_is_numpys_bits(function, rng, any_size):
@@ -241,6 +243,7 @@ def test_every_broadcast_of_two_operands_is_numpys_bits(function, rng, any_size)
     assert done > 300 and max(any_size) > 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", AXES)
 def test_every_layout_of_one_operand_is_numpys_bits(shape, rng, any_size):
     done = 0
@@ -255,6 +258,7 @@ def test_every_layout_of_one_operand_is_numpys_bits(shape, rng, any_size):
     assert done > 300 and max(any_size) > 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", AXES)
 def test_clip_between_bounds_of_every_shape_is_numpys_bits(shape, rng, any_size):
     done, layouts = 0, itertools.cycle(MEMORY)
@@ -290,6 +294,7 @@ def test_few_long_rows_and_one_row_for_all(rng):
 
 
 # ------------------------------------------------------------------ reductions
+@pytest.mark.long
 @pytest.mark.dealt
 @pytest.mark.parametrize("dtype", "fdFDil?")
 @pytest.mark.parametrize("shape", [(3 * N + 77,), (1500, 2200), (60, 50, 1111), (3, N)])
@@ -649,6 +654,7 @@ def test_the_caller_waits_for_a_helper_that_was_quicker_than_itself(monkeypatch)
     assert sorted(done) == [0, 1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin"])
 @pytest.mark.parametrize("n", [10, 300, 2000])
 def test_extrema_of_every_size_are_quiet(name, n, rng):

@@ -250,6 +250,7 @@ assert not wrong, wrong
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", BEFORE.strip().splitlines())
 def test_a_view_taken_before_a_traced_write_loses_no_gradient(program):
     _isolated(TRANSFORMED.format(programs=[program], before=True))
@@ -290,6 +291,7 @@ assert all(N.asarray(kept[k]).ravel()[0] == 9.0 for k in ("before", "plain", "nu
 WAYS = ["grad(f)(3.0)", "jvp(f, (3.0,), (1.0,))", "grad(grad(f))(3.0)", "grad(checkpoint(f))(3.0)"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("outer", [False, True])
 @pytest.mark.parametrize("way", WAYS)

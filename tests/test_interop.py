@@ -144,6 +144,7 @@ def test_scipy() -> None:
     assert onp.allclose(best.x, 3)
 
 
+@pytest.mark.long
 def test_scipy_with_the_array_api() -> None:
     code = (
         "import minnp.numpy as np, numpy as onp\n"
@@ -208,6 +209,7 @@ def test_scikit_learn() -> None:
     assert sklearn.utils.check_array(x).shape == (60, 4)
 
 
+@pytest.mark.long
 def test_scikit_learn_with_array_api_dispatch() -> None:
     pytest.importorskip("sklearn")
     code = (

@@ -21,6 +21,7 @@ def close(a: Any, b: Any) -> None:
     onp.testing.assert_allclose(onp.asarray(a), onp.asarray(b), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.dealt
 @pytest.mark.parametrize("block", range(10))
 def test_random_programs_jitted_and_differentiated(block: int) -> None:

@@ -1365,6 +1365,7 @@ def test_arguments_that_share_memory(f):
         onp.testing.assert_allclose(float((onp.asarray(grad(loss)(b)) * v).sum()), want, rtol=1e-7)
 
 
+@pytest.mark.long
 @pytest.mark.dealt
 @pytest.mark.parametrize("f", [f for f in PROGRAMS if numbers(f)], ids=lambda f: f.__name__)
 def test_second_derivatives_are_eager_ones(f):

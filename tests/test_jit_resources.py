@@ -30,6 +30,7 @@ def generated() -> int:
     return sum(file.startswith("<minnp") for file in linecache.cache)
 
 
+@pytest.mark.long
 def test_sources_of_compiled_functions_go_with_them() -> None:
     """Those of a thousand lambdas are gone; machine code of the same kinds is kept for the next ones."""
     x = onp.ones(4)

@@ -632,6 +632,7 @@ def slope(f: Callable, x: onp.ndarray) -> onp.ndarray:
     return out
 
 
+@pytest.mark.long
 @pytest.mark.dealt
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_was_kept_is_what_it_was(name: str) -> None:

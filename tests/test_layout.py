@@ -92,6 +92,7 @@ def room(name):
     return name.split(".")[2]
 
 
+@pytest.mark.long
 def test_each_package_of_core_imports_only_those_below_it():
     assert {p.parent.name for p in PACKAGE.glob("core/*/*.py")} == set(ROOMS)
     assert [p.name for p in PACKAGE.glob("core/*.py")] == ["__init__.py"]

@@ -180,6 +180,7 @@ def compared(line, n):
     return [r["why"] for r in minnp.report(reset=True) if r["backend"] == "python"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", [*READS, *WRITES])
 def test_lines(line):
     minnp.report(reset=True)
@@ -196,6 +197,7 @@ def test_errors(line):
 SMOOTH = [line for line in (*READS, *WRITES) if any(f"{x}[" in line or f"({x}" in line for x in ("a", "A"))][::4]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("line", SMOOTH)
 def test_gradients(line):
     f = program(line)

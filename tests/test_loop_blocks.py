@@ -188,6 +188,7 @@ def arguments(n, m, dtype):
     return [(10 * rng.random(shape)).astype(dtype) / 10 for shape in ((m, n), (n, m), (m, m))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
 def test_blocks_compute_what_python_computes(program, blocks):
     compiled = jit(program)
@@ -258,6 +259,7 @@ def test_gradients_of_loops_in_blocks():
     assert not [x for x in minnp.report(reset=True) if x["backend"] == "python"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [triangle, rank_one, by_rows, rows_downwards], ids=lambda f: f.__name__)
 def test_the_way_back_of_loops_in_blocks(program, blocks):
     def loss(A, B, C):
@@ -320,6 +322,7 @@ def swept_levels(A, steps):
     return np.sum(x) + np.sum(A)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [orthogonal, swept, swept_levels], ids=lambda f: f.__name__)
 def test_the_gradient_of_loops_along_columns(program, monkeypatch):
     found = []
@@ -364,6 +367,7 @@ def factors(A, B):  # a number of each turn
     return total
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [rows_of_a_product, products_of_columns, factors], ids=lambda f: f.__name__)
 def test_gradients_that_go_over_a_matrix_in_every_turn(program, monkeypatch):
     found = []
@@ -494,6 +498,7 @@ def test_loops_over_the_last_axis_raise_where_python_does(program, n, scale):
         numpy.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", LEVELS, ids=lambda f: f.__name__)
 def test_gradients_of_loops_over_the_last_axis(program, turned_inside):
     def loss(x, y, scale):
@@ -577,6 +582,7 @@ def test_columns_that_wait_for_others_are_computed_row_by_row(program, turned_in
     assert bool(turned_inside) == (program in (smooth, smooth_back))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", MATRICES, ids=lambda f: f.__name__)
 def test_gradients_compute_some_rows_together_that_wait_for_numbers_of_their_own(program, rows_together):
     def loss(x, y, scale):

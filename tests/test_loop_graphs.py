@@ -73,6 +73,7 @@ def outcome(f, given):
     return [plain(x) for x in out], [numpy.array(x) for x in given[:5]]
 
 
+@pytest.mark.long
 def test_graphs_of_random_loops():
     ran = 0
     for seed in range(8):
@@ -172,6 +173,7 @@ def test_a_pickled_loop_runs_without_a_compiler(monkeypatch):
     assert numpy.allclose(expected[1], grad(loss(module))(x))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mode", ["", "gradient", "batch"])
 def test_printed_programs_give_what_their_machine_code_gives(mode, monkeypatch):
     """Every program that is compiled for random loops, their gradients and batches."""

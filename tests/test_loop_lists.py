@@ -291,6 +291,7 @@ def outcome(f, x):
         return type(error), str(error), kinds(x)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("f", [*COMPILED, *OTHERS, truths])
 def test_lists_in_loops(f):
     g = jit(f)
@@ -353,6 +354,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs_of_lists(seed):
     r = onp.random.default_rng(seed)

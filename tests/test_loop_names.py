@@ -560,6 +560,7 @@ def test_the_gradient_of_a_name_that_is_an_array_and_then_a_number():
     assert jit(lambda x: minnp.jvp(f, (x,), (x,)))(x) == minnp.jvp(f, (x,), (x,))
 
 
+@pytest.mark.long
 def test_the_gradient_of_arrays_that_names_are_bound_to_in_the_loop_alone():
     def sweep(x, w):
         total = 0.0
@@ -604,6 +605,7 @@ def test_an_array_that_is_read_before_it_is_bound():
             numpy.testing.assert_array_equal(g(x, True), f(x, True))
 
 
+@pytest.mark.long
 def test_what_is_bound_at_once_is_computed_before():
     """The right side of `x, y = ...` is computed before a name is bound."""
 
@@ -681,6 +683,7 @@ def kinds(x):
     return type(x), getattr(x, "dtype", None), numpy.asarray(x).tolist()
 
 
+@pytest.mark.long
 def test_a_name_that_is_an_array_and_then_a_number():
     """What a turn, a `continue` or a `break` leaves in a name is what is read next."""
 
@@ -856,6 +859,7 @@ def test_what_is_given_on_as_it_is():
     assert not [why for why in python_loops() if "failed" in why]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(12))
 def test_random_programs(seed):
     assert not name_fuzzer.differs(seed)
@@ -949,6 +953,7 @@ def anew_in_each_turn(x, y, n):
     return x, y
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "f",
     [

@@ -190,6 +190,7 @@ def kinds(x):
     return (x.dtype, x.tolist()) if isinstance(x, onp.ndarray) else (type(x), x)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_functions_that_call_themselves(name):
     f, make = CASES[name]

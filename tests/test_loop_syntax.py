@@ -353,6 +353,7 @@ def test_dicts_that_are_pythons(f):
         alike(f(vector(), whole()), g(vector(), whole()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_programs(f):
     minnp.report(reset=True)

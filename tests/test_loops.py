@@ -58,6 +58,7 @@ def test_programs_with_loops(name):
         assert all(LEFT.get(name, " none ") in s for s in said), said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(0, 4000, 250))
 def test_random_programs(seed):
     assert not loop_fuzzer.differs(seed)
@@ -240,6 +241,7 @@ SMOOTH = {
 }
 
 
+@pytest.mark.long
 @compiles
 @pytest.mark.parametrize("name", SMOOTH)
 def test_gradients_of_programs_to_order_two(name):
@@ -342,6 +344,7 @@ def sums_of_turns(a, x):  # sums that are factors behind their loops, and in oth
     return x * t
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("f", [solved, written_between, changed_conditions, largest_so_far, sums_of_turns])
 def test_the_way_back_has_what_was_changed_since(f):
     rng = numpy.random.default_rng(3)
@@ -378,6 +381,7 @@ def test_the_number_of_turns_may_be_a_remainder():
         numpy.testing.assert_array_equal(found, [1, 1, 1, 0, 0, 0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(0, 2000, 400))
 def test_gradients_of_random_programs(seed):
     assert not loop_fuzzer.differs_in_gradient(seed)
@@ -388,6 +392,7 @@ def captured(f):
     return [path.captured.graph for paths in f.paths.values() for path in paths]
 
 
+@pytest.mark.long
 @compiles
 def test_forward_mode_runs_the_tangents_of_a_compiled_loop(monkeypatch):
     monkeypatch.setattr(compiled, "fastpath", None)  # calls by Python, which can be watched
@@ -634,6 +639,7 @@ def test_integers_of_several_types_are_stored_in_int64():
     agrees(steps, numpy.array([3, -2, 7, 0, 5], numpy.int32), 2)
 
 
+@pytest.mark.long
 def test_a_function_that_cannot_be_captured_is_not_captured_again():
     def unrolled(x, n):
         seen = set()

@@ -341,6 +341,7 @@ def made(seed):
     return found["f"], source
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(0, 200, 10))
 def test_random_programs(seed):
     f, source = made(seed)

@@ -138,6 +138,7 @@ def test_products_rolls_and_norms_are_in_the_one_call(kind: str) -> None:
         both(f, m, exact=False, nodes=1, ulps=64)
 
 
+@pytest.mark.long
 @compiled
 def test_programs_with_more_than_a_stack_of_results_are_one_call() -> None:
     def steps(np: Any, x: Any) -> Any:

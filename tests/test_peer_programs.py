@@ -182,6 +182,7 @@ EXAMPLES = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda f: f.__name__)
 def test_autograds_examples_have_its_gradients(example: Callable) -> None:
     at, (ours, theirs) = EXAMPLES[example], libraries()

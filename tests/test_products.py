@@ -30,6 +30,7 @@ def draw(shape: tuple, kind: str) -> onp.ndarray:
     return RNG.standard_normal(shape).astype(kind)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize(
     ("kind", "sizes"),

@@ -124,6 +124,7 @@ MODULES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(minnp.__all__))
 def test_a_name_of_minnp_works_after_importing_it_alone(name):
     run_alone(f"from minnp import {name}\n{USES[name]}")
@@ -134,6 +135,7 @@ def test_a_name_of_minnp_core_works_after_importing_it_alone(name):
     run_alone(f"from minnp.core import {name}\n{CORE[name]}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_a_module_works_after_importing_it_alone(name):
     if "scipy" in name:

@@ -50,6 +50,7 @@ def small_calls(n: int) -> None:
             calls[at % len(calls)]()
 
 
+@pytest.mark.long
 def test_small_calls_leave_nothing_behind() -> None:
     small_calls(2000)
     gc.collect()
@@ -150,6 +151,7 @@ TORCH_HANGS = pytest.mark.host("a child forked while a thread computes in torch 
 MARKS = {"exit while threads compute": TORCH_ABORTS, "fork while a thread computes": TORCH_HANGS}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", [pytest.param(p, marks=MARKS.get(p, ())) for p in PROGRAMS])
 @pytest.mark.parametrize("library", WITH)
 def test_a_process_ends_well(what: str, library: str, tmp_path: Path) -> None:

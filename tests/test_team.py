@@ -153,6 +153,7 @@ assert os.waitpid(child, 0)[1] == 0 and right()
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 def test_a_forked_process_hires_threads_of_its_own(request):
     """In a process of its own: this one may hold JAX, which warns of every fork."""

@@ -272,6 +272,7 @@ def none_is_taken(a, k, x):
 REDUCTIONS = [sums, logical, extremes, argmax, none_is_taken]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("f", REDUCTIONS, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 def test_reductions(f, dtype, cut):
@@ -402,6 +403,7 @@ def test_the_examples_of_a_batch(f, axes, args, monkeypatch, cut):
     assert one_way != bool(cut)
 
 
+@pytest.mark.long
 def test_threads_compile_one_loop_at_once():
     def f(x, y):
         s = 0.0

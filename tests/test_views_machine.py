@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as onp
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -133,5 +134,5 @@ class ViewsAndWrites(RuleBasedStateMachine):
             assert abs(got - slope) < 1e-3 * (1 + abs(slope) + abs(want)), (got, slope, self.steps)
 
 
-TestViewsAndWrites = ViewsAndWrites.TestCase
+TestViewsAndWrites = pytest.mark.long(ViewsAndWrites.TestCase)
 TestViewsAndWrites.settings = settings(max_examples=150, stateful_step_count=25, deadline=None)

@@ -193,6 +193,7 @@ def test_a_capture_that_fails_leaves_the_calls_and_says_why(monkeypatch):
     assert row["function"] == "jit" and row["calls"] == 1 and "stream is capturing" in row["why"]
 
 
+@pytest.mark.long
 @ON_A_CPU
 def test_the_generated_function_is_one_torch_compile_takes_whole():
     with PLACE:

@@ -97,6 +97,7 @@ def in_python(name, a, b):
     return vars(Array)[f"__{mirrored}__"](b, a)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OPERATORS)
 def test_binary_operators(name):
     op = getattr(operator, name)
@@ -124,6 +125,7 @@ CALLS = [((), {}), ((0,), {}), ((), {"axis": 1}), ((-1,), {"keepdims": True}), (
          (((0, 1),), {}), ((), {"axis": None}), ((), {"dtype": "f8"}), ((0, None), {}), ((), {"nope": 1})]  # fmt: skip
 
 
+@pytest.mark.long
 def test_reductions_as_functions_and_methods():
     for name in ("sum", "argmax", "cumsum", "mean", "std", "max", "prod", "all"):
         every = name in ("sum", "argmax", "cumsum")
@@ -139,6 +141,7 @@ INDICES = [0, -1, 7, slice(1, None), slice(None, None, 2), slice(None, None, -1)
            slice(2, 0, 1), slice(None, None, 0), MASK, CHOSEN, ((0, 1), 1), "a", 1.5]  # fmt: skip
 
 
+@pytest.mark.long
 def test_views():
     get, transposed = vars(Array)["__getitem__"], vars(Array)["T"]
     for x in (*ARRAYS.values(), SCALAR, ROW, EMPTY, ARRAYS["f4"][1:], ARRAYS["u2"].T[1:, ::-1]):
@@ -293,6 +296,7 @@ def same(compiled_way, python_way, what):
         assert outcome(compiled_way)[0] == outcome(python_way)[0], what
 
 
+@pytest.mark.long
 def test_functions_of_an_array_and_perhaps_a_number():
     with THERE:
         square = np.array([[2.0, 1.0], [0.5, 3.0]])
@@ -316,6 +320,7 @@ def test_functions_of_an_array_and_perhaps_a_number():
             same(lambda: np.broadcast_to(x, shape), lambda: python_of(np.broadcast_to)(x, shape), (x, shape))  # noqa: B023
 
 
+@pytest.mark.long
 def test_flat_copies_products_and_bounds():
     """x.ravel() where x lies in C order, x.flatten(), np.dot of vectors and matrices, np.clip."""
     for x in (*ARRAYS.values(), SCALAR, ROW, EMPTY, ARRAYS["f4"].T, ARRAYS["f4"][:, 1], ARRAYS["u2"][::2]):
@@ -371,6 +376,7 @@ def test_new_arrays():
         agree(lambda: np.ones(2, order="F"), lambda: python_of(np.ones)(2, order="F"), "another order")
 
 
+@pytest.mark.long
 def test_writes():
     """x[i] = v: what x holds, what a view and another name for the value see, and the exceptions."""
     write = vars(Array)["__setitem__"]

@@ -33,6 +33,7 @@ def check(name: str, device: str) -> None:
                 assert not found, f"{name} in {chars}: {found}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(registry.VERIFIED))
 def test_verified_kernels_agree_with_numpy(name):
     check(name, "cpu")
@@ -67,6 +68,7 @@ def composes(case: str, device: str, chars: str = composed.DTYPES) -> None:
             assert composed.disagreement(case, char, device) == "", case
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", list(filter(composed.known, composed.CASES)))
 def test_compositions_agree_with_numpy_and_leave_nothing_to_the_host(case):
     composes(case, "cpu")

@@ -95,6 +95,7 @@ def outcome(case, np, given):
     return (list if type(y) is list else tuple if several else None), [*map(onp.asarray, [*results, given["x"]])]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("char", "fd")
 def test_functions_in_one_call_agree_with_numpy(char):
     like = arrays(char)

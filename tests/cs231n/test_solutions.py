@@ -40,6 +40,7 @@ def test_every_solution_is_run():
     assert {path.stem for path in FOLDER.glob("*.py")} == {*PROGRAMS, "layers", "gradient_check"}
 
 
+@pytest.mark.long
 @pytest.mark.host("NumPy's bits: steps of training multiply a difference in the last place tenfold and tenfold again")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_solution_gives_numpys_bits(name, tmp_path, monkeypatch):

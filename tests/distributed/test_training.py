@@ -7,6 +7,7 @@ CASES = ["gradients", "facts_of_the_call", "on_the_way", "other_ways", "accumula
 CASES += ["curves", "half_precision", "large", "streams", "stopping", "resuming"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [2, 3, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
 def test_training(on_ranks, size, case):

@@ -113,6 +113,7 @@ def crash(tmp_path, times):
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="kills with POSIX signals and file size limits")
 def test_killed_20_times_the_training_ends_bit_for_bit_as_if_never_stopped(tmp_path):
     report = crash(tmp_path, 20)

@@ -345,6 +345,7 @@ def test_a_layer_runs_on_the_torch_device(name):
         onp.testing.assert_allclose(numbers(value.asnumpy()), numbers(gradients[key]), rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["Conv1D", "Conv3D", "ConvTranspose1D", "ConvTranspose3D", "GroupNorm", "LSTM", "GRU"])
 def test_second_derivatives(name):
     layers = {

@@ -356,6 +356,7 @@ def trained(capsys, tmp_path, **options):
     return history, solver.loss_history, tree, shown, sorted(p.name for p in tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_every_option_of_solver_changes_the_training(capsys, tmp_path):
     pytest.importorskip("tqdm")
     ticks = []

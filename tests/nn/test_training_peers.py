@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from benchmarks import adversarial, training
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", training.NETS)
 def test_the_model_for_autograd_is_the_tutorials(name):
     model, data, labels, loss = training.for_autograd(name)

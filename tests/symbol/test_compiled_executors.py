@@ -167,6 +167,7 @@ def fixed(executor: Any) -> Any:
     return next(c.cell_contents for c in run.__closure__ if hasattr(c.cell_contents, "wait"))
 
 
+@pytest.mark.long
 def test_predictions_follow_whatever_parameter_is_written() -> None:
     ours, plain = (bound(residual(), "null", "float32", data=(2, 3, 8, 6)) for _ in range(2))
     plain._compiled_for = lambda is_train: None
@@ -384,6 +385,7 @@ WRITERS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("when", ["at first", "later"])
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_prediction_sees_every_write_into_a_parameter(name: str, when: str) -> None:

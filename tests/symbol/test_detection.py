@@ -139,6 +139,7 @@ def head() -> sym.Symbol:
     return sym.Group([probable, distance, sym.BlockGrad(wanted), sym.BlockGrad(found)])
 
 
+@pytest.mark.long
 def test_a_detector_learns_where_things_are() -> None:
     net = head()
     executor = net.simple_bind(None, data=(2, 3, 16, 16), label=(2, 1, 5))

@@ -223,6 +223,7 @@ anything = st.recursive(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=400)
 @given(st.data(), st.sampled_from([OLD, LOOP]))
 def test_whatever_value_is_put_anywhere_a_graph_is_read_or_an_error_raised(data, document):

@@ -302,6 +302,7 @@ def damaged(text: bytes, changes: list) -> bytes:
     return bytes(out)
 
 
+@pytest.mark.long
 @settings(max_examples=1500)
 @given(st.sampled_from(FILES), st.lists(damage, min_size=1, max_size=3))
 def test_whatever_is_damaged_arrays_are_read_or_a_value_error_raised(text, changes):

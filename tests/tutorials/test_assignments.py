@@ -57,6 +57,7 @@ def test_solved(notebook):
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
 
+@pytest.mark.long
 def test_a_blank_says_what_to_do():
     done = run("knn.py")
     assert done.returncode == 1
@@ -120,6 +121,7 @@ def test_notebooks_are_notebooks():
         assert sum(cell.cell_type == "code" for cell in cells) >= 4
 
 
+@pytest.mark.long
 def test_convnet_trains_on_cifar_files(tmp_path):
     rng = onp.random.default_rng(0)
     for name in ("data_batch_1.bin", "test_batch.bin"):

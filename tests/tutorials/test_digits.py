@@ -29,6 +29,7 @@ def backends_of(report, function):
     return set(re.findall(rf"^{re.escape(function)} +(\w+) ", report, re.MULTILINE))
 
 
+@pytest.mark.long
 @pytest.mark.host("the script names its backend")
 def test_two_layer_net_on_numpy(tmp_path):
     accuracy, out = run("two_layer_net.py", tmp_path / "curves.png")
@@ -52,6 +53,7 @@ def test_convolutional_net_around_a_symbol(tmp_path):
     assert backends_of(out, "convolutions") == {"mxnet"}
 
 
+@pytest.mark.long
 @pytest.mark.host("the script names its backend")
 @pytest.mark.skipif("mxnet" in installed(), reason="mxnet is installed")
 def test_without_mxnet_the_error_says_how_to_install_it():

@@ -49,6 +49,7 @@ def small(monkeypatch):
     monkeypatch.delenv("DISPLAY", raising=False)
 
 
+@pytest.mark.long
 @pytest.mark.dealt
 @pytest.mark.parametrize(
     "script",

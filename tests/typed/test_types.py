@@ -47,6 +47,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("mypy")
 
 
+@pytest.mark.long
 @reads_text
 def test_numpy_programs_have_no_errors(cache: Path) -> None:
     assert check("good.py", cache) == []
