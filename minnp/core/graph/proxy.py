@@ -8,6 +8,8 @@ under capture.
 from __future__ import annotations
 
 import dis
+import functools
+import inspect
 import operator
 import sys
 from collections.abc import Callable, Iterator
@@ -30,10 +32,14 @@ TO_PYTHON = {"item", "tolist", "tobytes"}
 WRITING = {*methods.WRITING}
 
 
-def reduces(name: str) -> bool:
-    """Whether the result of a function or method, asked for without an axis, is a number."""
-    row = TABLE.get(name)
-    return name in ("ptp", "median", "norm") or (row is not None and "keepdims" in row.takes)
+@functools.cache
+def reduces(function: Any) -> bool:
+    """Whether the result of NumPy's function, asked for without an axis, is a number."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # not a function, or one that shows no signature
+        return False
+    return "keepdims" in parameters and "axis" in parameters and parameters["axis"].default is None
 
 
 class Cell:

@@ -391,12 +391,13 @@ def kind_of(op: str, target: Any, args: tuple, kwargs: dict) -> str:
     if op == "call_method":
         if name in TO_PYTHON or kinds == {"object"}:
             return "object"
-        return "scalar" if reduces(name) and len(args) == 1 and not _REDUCING_CALL & set(kwargs) else "array"
+        whole = len(args) == 1 and not _REDUCING_CALL & set(kwargs)
+        return "scalar" if whole and reduces(getattr(onp, name, None)) else "array"
     if op == "call_function" and kinds:
         elementwise = isinstance(getattr(target, "__wrapped__", None), onp.ufunc)
         if elementwise or getattr(target, "__module__", "") in ("_operator", "builtins", "math"):
             of_objects = kinds == {"object"} and not elementwise
             return "object" if of_objects else "scalar" if kinds <= {"scalar", "object"} else "array"
-        if reduces(name) and len(args) == 1 and not _REDUCING_CALL & set(kwargs):
+        if len(args) == 1 and not _REDUCING_CALL & set(kwargs) and reduces(getattr(target, "__wrapped__", None)):
             return "scalar"
     return "array"
