@@ -33,7 +33,8 @@ from ..arrays.array import (
 )
 from ..arrays.saved import kept_params, same_bytes, unseen
 from ..arrays.writing import WRITE_VIEW
-from ..rows import budget
+from ..cpu import combine
+from ..rows import budget, policy
 from ..rows.dispatch import bind
 from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.pytree import tree_flatten
@@ -43,12 +44,12 @@ from ..rows.value import OBJECTS, Buffer, Host, Tracer, concrete, holds_objects,
 from ..transforms.trace import Trace
 from .closures import NUMBERS as LITERALS
 from .closures import STREAMS, Binding, seal, unwrapped
-from .concrete import bind_below, made_below
 from .effects import Under, fails, guard, pick
 from .graph import Graph, Node
 from .kept import Kept, forget
 from .node import map_leaves, map_nodes
 from .outputs import Change, Outside, Own, Shown, changes, containers, objects, shown, with_own
+from .placement import made_at
 from .printed import outputs_seen
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live, causes, says
 from .signature import Static
@@ -210,9 +211,9 @@ class CaptureTrace(Trace):
             if drawn is not None:
                 y = drawn
             elif host is None or raw or devices.default_device() is None or row.name.startswith("random."):
-                y = bind_below(row, raw, inner, self.fast)
+                y = _bind_concrete(row, raw, inner, self.fast)
             else:
-                y = made_below(PUBLIC.get(host, host), *fill(inner["arguments"], ()))
+                y = _made_concrete(PUBLIC.get(host, host), *fill(inner["arguments"], ()))
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the program may catch it
             of_shapes = row.view and not tracers_in(params)  # and those are the same at every call
             if "arguments" not in recorded and not of_shapes:
@@ -390,6 +391,26 @@ class CaptureTrace(Trace):
 
     def _effect(self, function: Callable, *args: Any) -> None:
         self.graph.create_node("call_function", function, args, name=function.__name__).meta["effect"] = True
+
+
+def _bind_concrete(row: Primitive, raw: list, params: dict, fast: bool) -> Any:
+    """Run a row on concrete values, for the capture that records it; `fast` as the capture has it."""
+    token = capture.set(None)
+    try:
+        if fast and row.worth is None and policy.current().plain and {Buffer, Tracer}.isdisjoint(map(type, raw)):
+            return combine(row.fast, *raw) if row.elementwise and not params else row.fast(*raw, **params)
+        return bind(row, raw, params)
+    finally:
+        capture.reset(token)
+
+
+def _made_concrete(function: Callable, args: tuple, kwargs: dict) -> Any:
+    """What a public function makes out of no arrays, where new arrays live."""
+    token = capture.set(None)
+    try:
+        return made_at(devices.default_device(), function, args, kwargs)
+    finally:
+        capture.reset(token)
 
 
 def _by_mask(node: Node) -> bool:
