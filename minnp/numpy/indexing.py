@@ -63,6 +63,7 @@ getitem = primitive(
     accumulate=lambda buffer, g, x, index: add_at(buffer, g, index, freely=True),
     saves="",
     view=True,
+    selects=True,
     copies=lambda meta, contiguous, params: not _is_basic(params["index"]),
     dynamic="shape",
     batch="getitem",
@@ -216,6 +217,7 @@ diagonal = primitive(
     jvp="linear",
     saves="",
     view=True,
+    selects=True,
     writes=False,
     samples=sampled(((spread(3, 4),), {}), ((spread(2, 3, 4),), {"offset": -1, "axis1": 2, "axis2": 0})),
 )

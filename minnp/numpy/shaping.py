@@ -118,6 +118,7 @@ reshape = primitive(
     jvp="linear",
     saves="",
     view=True,
+    selects=True,
     copies=lambda meta, contiguous, params: not contiguous,
     shape=lambda metas, params: Meta(full_shape(params["shape"], metas[0].size), metas[0].dtype),
     batch="reshape",
@@ -144,6 +145,7 @@ transpose = primitive(
     jvp="linear",
     saves="",
     view=True,
+    selects=True,
     shape=lambda metas, params: Meta(
         [metas[0].shape[a] for a in axes_order(params.get("axes"), metas[0].ndim)], metas[0].dtype
     ),
@@ -158,6 +160,7 @@ swapaxes = primitive(
     jvp="linear",
     saves="",
     view=True,
+    selects=True,
     takes=("view", "axis1", "axis2"),
     samples=sampled(((spread(2, 3, 4),), {"axis1": 0, "axis2": -1})),
 )
@@ -177,6 +180,7 @@ expand_dims = primitive(
     jvp="linear",
     saves="",
     view=True,
+    selects=True,
     shape=_expanded,
     takes=("view", "axis"),
     samples=sampled(((spread(2, 3),), {"axis": 1}), ((spread(2, 3),), {"axis": (0, -1)})),
@@ -188,6 +192,7 @@ squeeze = primitive(
     jvp="linear",
     saves="",
     view=True,
+    selects=True,
     takes=("view", "axis"),
     samples=sampled(((spread(1, 3, 1),), {}), ((spread(1, 3, 1),), {"axis": -1})),
 )
@@ -198,6 +203,7 @@ flip = primitive(
     jvp="linear",
     saves="",
     view=True,
+    selects=True,
     shape=same,
     takes=("view", "axis"),
     samples=sampled(((spread(2, 3),), {}), ((spread(2, 3),), {"axis": 1}), ((spread(2, 3),), {"axis": (0, -1)})),

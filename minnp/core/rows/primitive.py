@@ -57,6 +57,7 @@ class Primitive:
     fast      the kernel of traced and compiled code, where it differs from NumPy's: it may round differently
     anywhere  the kernel takes values wherever they live: it is never given host copies of buffers
     view      the kernel may return a view of its first argument
+    selects   that view shows some of its elements, each at most once, as they are
     copies    (meta, contiguous, params) -> whether a view row makes a new array of such a first argument; None: never
     idempotent  the row of its own result is that result: floor(floor(x)) is floor(x)
     writes    whether what is written to that view is written to the argument: NumPy's broadcasts refuse it
@@ -100,6 +101,7 @@ class Primitive:
         "samples",
         "saves",
         "scalar",
+        "selects",
         "shape",
         "takes",
         "view",
@@ -167,6 +169,7 @@ DEFAULTS: dict[str, Any] = {
     "anywhere": False,
     "saves": "both",
     "view": False,
+    "selects": False,
     "copies": None,
     "idempotent": False,
     "writes": True,

@@ -40,10 +40,6 @@ def accumulate(grads: list, p: int, g: Any, owned: set) -> None:
         owned.discard(p)
 
 
-# views that show some of an array's elements, each once, as they are
-SELECTING = {"reshape", "transpose", "swapaxes", "expand_dims", "squeeze", "flip", "getitem", "diagonal"}
-
-
 def buffer_of_parts(nodes: list, grads: list, owned: set, p: int) -> onp.ndarray:
     """The buffer that parts of node p's cotangent are added to: its own or, of a view, that view of the buffer of what
     it shows, so that parts read through views cost what the parts cost."""
@@ -64,7 +60,7 @@ def buffer_of_parts(nodes: list, grads: list, owned: set, p: int) -> onp.ndarray
 def shows_another(nodes: list, grads: list, p: int) -> bool:
     """Whether node p, which has no cotangent yet, selects elements of another one."""
     row, params, parents, *_, dtype = nodes[p]
-    if grads[p] is not None or row is None or not row.view or row.name not in SELECTING or parents[0] < 0:
+    if grads[p] is not None or row is None or not row.selects or parents[0] < 0:
         return False
     return nodes[parents[0]][6] == dtype and not _placed([params.get("index")])
 
