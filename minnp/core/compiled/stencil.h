@@ -22,7 +22,7 @@ typedef struct {
 
 /* Rows [low, high) of a stage; row 0 of its frame would lie at `to`, that of the stage before at `before`. */
 static void stage_rows(const Stencil *t, const Stage *s, char *to, char *before, int64_t low, int64_t high) {
-    struct { char head[16], *data; } arrays[STAGES]; /* as far as a kernel looks into an array of NumPy's */
+    struct { PyObject_HEAD char *data; } arrays[STAGES]; /* as far as a kernel looks into an array of NumPy's */
     PyObject *passed[STAGES];
     const int64_t *input = s->more, *parts = s->more + 3 * s->inputs;
     const char *old = s->old == -1 ? before : s->old < 0 ? NULL : t->given[s->old];

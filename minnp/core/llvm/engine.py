@@ -28,7 +28,7 @@ from ..cpu import threads
 
 # Offsets in bytes inside PyArrayObject (numpy/ndarraytypes.h), and of a dtype's letters inside PyArray_Descr; checked
 # against live arrays before they are used.
-DATA, AXES, SHAPE, DTYPE, FLAGS = 16, 24, 32, 56, 64
+DATA, AXES, SHAPE, STRIDES, DTYPE, FLAGS = 16, 24, 32, 40, 56, 64
 LETTERS = 24  # kind, char and byteorder, of one byte each
 ORDERED = 0x0001 | 0x0100  # C order, aligned
 BUILT_IN = "ptr @kernel(ptr %self, ptr %args, i64 %count)"
@@ -111,9 +111,12 @@ def _layout_is_known() -> bool:
     for view, ordered in ((a, True), (a.T, False), (a[1:, 2:], False)):
         data = ctypes.c_size_t.from_address(id(view) + DATA).value
         flags = ctypes.c_int.from_address(id(view) + FLAGS).value
-        shape = (ctypes.c_ssize_t * 2).from_address(ctypes.c_size_t.from_address(id(view) + SHAPE).value)
+        shape, strides = (
+            (ctypes.c_ssize_t * 2).from_address(ctypes.c_size_t.from_address(id(view) + at).value)
+            for at in (SHAPE, STRIDES)
+        )
         dtype = ctypes.c_size_t.from_address(id(view) + DTYPE).value
-        if ctypes.c_int.from_address(id(view) + AXES).value != 2 or tuple(shape) != view.shape:
+        if ctypes.c_int.from_address(id(view) + AXES).value != 2 or (*shape, *strides) != (*view.shape, *view.strides):
             return False
         if data != view.ctypes.data or (flags & ORDERED == ORDERED) != ordered or dtype != id(view.dtype):
             return False

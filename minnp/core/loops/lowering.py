@@ -17,7 +17,7 @@ from typing import Any
 
 from ..llvm import functions
 from ..llvm.code import Code, Lane
-from ..llvm.engine import DATA, SHAPE, machine, symbol
+from ..llvm.engine import DATA, SHAPE, STRIDES, machine, symbol
 from .axes import along_last
 from .blocking import Blocking
 from .derivative import flattened
@@ -54,7 +54,6 @@ from .jammed import jammed
 from .simplified import distributed
 from .tiled import tiled
 
-STRIDES = 40  # inside PyArrayObject, behind SHAPE
 # slots: how the run ended, three operands of an error, what the processor met, then inputs and outputs
 STATUS, OPERANDS, MET, FIRST = 0, 1, 4, 5
 # of floats, as fenv.h numbers invalid operations, divisions by zero and overflows
