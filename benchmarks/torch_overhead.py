@@ -1,4 +1,4 @@
-"""What our layer adds to a small torch call: the same call on a place's arrays and on torch tensors, alternating.
+"""What our layer adds to a small torch call: the same call on a device's arrays and on torch tensors, alternating.
 
     python benchmarks/torch_overhead.py [--device cpu] [--repeat 15] [--large] [--threads 1]
 

@@ -388,7 +388,7 @@ def barrier(mesh: Any) -> None:
     >>> distributed.barrier(mesh)
     >>> distributed.leave()
     """
-    for place in mesh.places.values():
-        place.synchronize()
+    for device in mesh.devices.values():
+        device.synchronize()
     if (group := mesh.group()) is not None:
         group.agree({"op": "barrier"})

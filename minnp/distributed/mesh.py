@@ -36,7 +36,7 @@ class Mesh:
         self.rank = 0 if transport is None else self.ranks.index(transport.rank)
         self._axes: dict[int, Mesh] = {}
         self.device_mesh: Any = None  # torch's, once a DTensor was asked for
-        self.places: dict[tuple, Any] = {}  # where arrays live that are split over it, by layout
+        self.devices: dict[tuple, Any] = {}  # by layout, those of arrays that are split over it
 
     def __repr__(self) -> str:
         axes = ", ".join(f"{name}={n}" for name, n in zip(self.names, self.shape))

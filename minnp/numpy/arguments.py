@@ -41,7 +41,7 @@ def as_array(x: Any, dtype: Any = None) -> ndarray:
     becomes an array."""
     if type(x) in ARRAY_TYPES:
         return x if dtype is None or x.dtype == dtype else TABLE["astype"](x, dtype=onp.dtype(dtype))
-    if isinstance(x, (list, tuple)) and holds_handle(x):
+    if isinstance(x, (list, tuple)) and holds_arrays(x):
         if dtype is not None and onp.dtype(dtype).names:
             return _records(x, onp.dtype(dtype))
         if dtype is not None and _refused(x, onp.dtype(dtype)):
@@ -110,7 +110,7 @@ def on_host(*arrays: ndarray) -> bool:
     return capture.get() is None and all(type(read(a)) is Host for a in arrays)
 
 
-def holds_handle(x: Any) -> bool:
+def holds_arrays(x: Any) -> bool:
     return any(type(e) in ARRAY_TYPES for e in inside(x if type(x) in CONTAINERS else list(x)))
 
 

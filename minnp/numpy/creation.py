@@ -17,7 +17,7 @@ from ..core.rows.primitive import CONSTANT, Meta, Primitive, primitive
 from ..core.rows.pytree import CONTAINERS, replaced
 from ..core.rows.state import capture
 from ..core.rows.value import STAND_INS, Buffer, Tracer, example, is_scalar
-from .arguments import as_array, holds_handle, plain
+from .arguments import as_array, holds_arrays, plain
 from .facts import sampled, spread
 from .shaping import astype, broadcast_to, copy_, reshape
 
@@ -85,7 +85,7 @@ def _full(
 
 def _fill(x: Any, dtype: Any) -> Any:
     """What an array is filled with, in its dtype. Of numbers NumPy says itself which of them a dtype takes."""
-    if isinstance(x, onp.ndarray) or type(x) in ARRAY_TYPES or (isinstance(x, (list, tuple)) and holds_handle(x)):
+    if isinstance(x, onp.ndarray) or type(x) in ARRAY_TYPES or (isinstance(x, (list, tuple)) and holds_arrays(x)):
         return as_array(as_array(x), dtype)
     x = plain(x)
     return array_of(onp.full(onp.shape(x), x, dtype))

@@ -23,7 +23,7 @@ from ..core.arrays.array import ARRAY_TYPES, read, unwrap, wrap
 from ..core.rows.dispatch import DEFINITIONS, defines
 from ..core.rows.state import capture, state
 from ..core.rows.value import Buffer, Host, Tracer, concrete
-from .arguments import NOT_GIVEN, as_array, holds_handle, number_of
+from .arguments import NOT_GIVEN, as_array, holds_arrays, number_of
 from .composites import _coefficients
 from .creation import ones_like, zeros_like
 from .facts import axes_of, reduced_shape
@@ -40,7 +40,7 @@ from .ufuncs import floor, isnan, maximum, minimum, where
 def on_device(x: Any) -> bool:
     """Whether an argument is an array on a device, traced or not, or a list with one."""
     if type(x) in (list, tuple):
-        return any(map(on_device, x)) if holds_handle(x) else False
+        return any(map(on_device, x)) if holds_arrays(x) else False
     return type(x) in ARRAY_TYPES and type(concrete(read(x))) is Buffer
 
 
@@ -273,7 +273,7 @@ def _quantiles(ask: Callable, a: Any, q: Any, axis: Any, method: str, keepdims: 
     skips = ask in (onp.nanquantile, onp.nanpercentile)
     over = axes_of(axis, a.ndim)
     n = math.prod([a.shape[i] for i in over])
-    plainly = type(q) in (int, float, Host) or (type(q) in (list, tuple) and not holds_handle(q))
+    plainly = type(q) in (int, float, Host) or (type(q) in (list, tuple) and not holds_arrays(q))
     if (
         not plainly
         or a.dtype.kind not in "fiu"

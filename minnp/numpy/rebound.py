@@ -39,10 +39,10 @@ def rebound(function: Callable) -> Callable:
         nonlocal made
         if made is None:
             made = _rebind(inspect.unwrap(function))
-        place = devices.beside(args)  # of what it makes to write results into
-        if place is None:
+        device = devices.beside(args)  # of what it makes to write results into
+        if device is None:
             return made(*args, **kwargs)
-        with place:
+        with device:
             return made(*args, **kwargs)
 
     definition.__name__ = function.__name__

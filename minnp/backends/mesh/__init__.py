@@ -1,4 +1,4 @@
-"""A mesh of processes as a place where arrays live: each rank holds a part, and rows run on the parts.
+"""A mesh of processes as a device: each rank holds a part, and rows run on the parts.
 
 What a row does to splits is in kernels.py. A row that has no rule there, or refuses its arguments, gathers them, runs
 as NumPy on every rank, and the result is split again: `minnp.report()` tells which, how many bytes, and where.
@@ -71,14 +71,14 @@ class Layout(Context):
         return x
 
     @property
-    def device(self) -> Place:
-        places = self.mesh.places
-        if self.on not in places:
-            places[self.on] = Place(self.mesh, self.on)
-        return places[self.on]
+    def device(self) -> MeshDevice:
+        devices = self.mesh.devices
+        if self.on not in devices:
+            devices[self.on] = MeshDevice(self.mesh, self.on)
+        return devices[self.on]
 
 
-class Place(Backend):
+class MeshDevice(Backend):
     """Where arrays of one mesh live; new ones, and what comes from the host, are split as `on` says."""
 
     name = "split"
@@ -92,7 +92,7 @@ class Place(Backend):
         self._kernels: dict[Any, Callable] = {}
 
     def __repr__(self) -> str:
-        return f"Place({self.mesh}, {self.on})"
+        return f"MeshDevice({self.mesh}, {self.on})"
 
     def kernel(self, row: Any) -> Callable:
         if row not in self._kernels:
@@ -199,7 +199,7 @@ class Place(Backend):
         return data.lent
 
     def adopted(self, data: Any) -> Part | None:
-        """The data of a buffer of this mesh in this place's layout; None for data that is none of the mesh's."""
+        """The data of a buffer of this mesh in this device's layout; None for data that is none of the mesh's."""
         if type(data) is not Part or data.mesh.ranks != self.mesh.ranks:
             return None
         if alike(data.mesh, self.mesh):
@@ -298,4 +298,4 @@ def local(self: Any) -> Any:
 Array.local = property(local)
 
 
-__all__ = ["KERNELS", "Layout", "Part", "Place"]
+__all__ = ["KERNELS", "Layout", "MeshDevice", "Part"]

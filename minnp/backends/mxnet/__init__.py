@@ -37,9 +37,9 @@ class MXNetBackend(Backend):
         self._kernels: dict[str, Any] = {}
         self._verified = json.loads(VERIFIED.read_text()) if VERIFIED.exists() else {}
         self._table = {**elementwise.TABLE, **shapes.TABLE, **algebra.TABLE, **neural.TABLE}
-        self._make = kernels.HostKernel if self.shares_host else self._placed_kernel
-        self._buffer, self._kernel_type = kernels.Placed, kernels.Kernel
-        self._places: dict[str, MXNetBackend] = {}
+        self._make = kernels.HostKernel if self.shares_host else self._device_kernel
+        self._buffer, self._kernel_type = kernels.DeviceArray, kernels.Kernel
+        self._devices: dict[str, MXNetBackend] = {}
         self.device = (self.context.device_type, self.context.device_id, *(() if self.shares_host else (self.name,)))
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class MXNetBackend(Backend):
             return None
         return self._make(name, self._table[name], self._verified[name])
 
-    def _placed_kernel(self, name: str, lowering: Any, dtypes: list[str]) -> Any:
+    def _device_kernel(self, name: str, lowering: Any, dtypes: list[str]) -> Any:
         from .kernels import DeviceKernel
 
         return DeviceKernel(name, lowering, dtypes, self.context)
@@ -101,13 +101,13 @@ class MXNetBackend(Backend):
 
     # -------------------------------------------------------------- memory
     def device_at(self, device_type: str, device_id: int) -> tuple[Any, str]:
-        """The place on a GPU, or (for tests, and to see what a GPU would do) MXNet's own memory on the CPU."""
+        """The device on a GPU, or (for tests, and to see what a GPU would do) MXNet's own memory on the CPU."""
         device = f"{device_type}({device_id})"
         if device_type == "gpu" and device_id >= gpus(self.mx):
             return None, f"the installed mxnet {self.mx.__version__} sees {gpus(self.mx)} GPUs it can run on"
-        if device not in self._places:
-            self._places[device] = MXNetBackend(device)
-        return self._places[device], ""
+        if device not in self._devices:
+            self._devices[device] = MXNetBackend(device)
+        return self._devices[device], ""
 
     def synchronize(self) -> None:
         self.mx.nd.waitall()

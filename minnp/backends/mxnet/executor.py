@@ -34,13 +34,13 @@ class Program:
     trains      whether a gradient alone means training
     again       whether gradients have gradients
 
-    Arrays are NumPy's, or, on a device, `placed(NDArray, shape, dtype)`.
+    Arrays are NumPy's, or, on a device, `device_array(NDArray, shape, dtype)`.
     """
 
     keeps, trains, again = False, True, False
 
-    def __init__(self, symbol: Any, context: Any, placed: Any = None) -> None:
-        self.symbol, self.context, self.placed = symbol, context, placed
+    def __init__(self, symbol: Any, context: Any, device_array: Any = None) -> None:
+        self.symbol, self.context, self.device_array = symbol, context, device_array
         self.arguments: list[str] = symbol.list_arguments()
         self.auxiliary: list[str] = symbol.list_auxiliary_states()
         self.outputs: list[str] = symbol.list_outputs()
@@ -145,8 +145,12 @@ class Executor:
         return [self.take(result) for result in self.bound.forward(is_train=self.training)]
 
     def take(self, source: Any) -> Any:
-        placed = self.program.placed
-        return taken(source) if placed is None else placed(source.copy(), source.shape, onp.dtype(source.dtype))
+        device_array = self.program.device_array
+        return (
+            taken(source)
+            if device_array is None
+            else device_array(source.copy(), source.shape, onp.dtype(source.dtype))
+        )
 
     def backward(self, heads: Sequence[Any], states: list[onp.ndarray]) -> list[Any]:
         if self.heads is None:

@@ -213,7 +213,7 @@ class HostPlan:
 
 
 # ------------------------------------------------------------------ on a device
-class Placed:
+class DeviceArray:
     """An array in a device's memory. MXNet has no arrays of shape () and none without elements, NumPy has.
 
     array   NDArray with the elements, or None where there are none
@@ -230,14 +230,14 @@ class Placed:
 
 
 class DeviceKernel(Kernel):
-    """Takes and returns Placed arrays; numbers among the arguments are moved there."""
+    """Takes and returns DeviceArray arrays; numbers among the arguments are moved there."""
 
     def __init__(self, name: str, lowering: Lowering, dtypes: Sequence[str], context: Any) -> None:
         super().__init__(name, lowering, dtypes)
         self.context = context
 
     def kind(self, value: Any) -> Any:
-        return (value.shape, value.dtype) if type(value) is Placed else super().kind(value)
+        return (value.shape, value.dtype) if type(value) is DeviceArray else super().kind(value)
 
     def prepare(self, lowered: Lowered) -> DevicePlan:
         return DevicePlan(lowered, self.context)
@@ -258,7 +258,7 @@ class DevicePlan:
         arrays = []
         for i, shape, dtype in self.lowered.arguments:
             value = values[i]
-            if type(value) is Placed:
+            if type(value) is DeviceArray:
                 array = value.array if value.dtype == dtype else value.array.astype(dtype)
                 arrays.append(array if array.shape == shape else array.reshape(shape))
             else:
@@ -271,8 +271,10 @@ class DevicePlan:
         if self.lowered.checked and out.dtype in FLOATS:
             numbers(out.asnumpy())
         if isinstance(out, list):
-            return tuple(self.placed(o, s) for o, s in zip(out, self.lowered.shape or [None] * len(out), strict=True))
-        return self.placed(out, self.lowered.shape)
+            return tuple(
+                self.device_array(o, s) for o, s in zip(out, self.lowered.shape or [None] * len(out), strict=True)
+            )
+        return self.device_array(out, self.lowered.shape)
 
-    def placed(self, array: Any, shape: Any) -> Placed:
-        return Placed(array, array.shape if shape is None else shape, onp.dtype(array.dtype))
+    def device_array(self, array: Any, shape: Any) -> DeviceArray:
+        return DeviceArray(array, array.shape if shape is None else shape, onp.dtype(array.dtype))

@@ -58,7 +58,7 @@ class TorchBackend(Backend):
         self.where = torch.device(device or "cpu")
         self.device = ("cpu" if self.where.type == "cpu" else "gpu", self.where.index or 0, "torch")
         self._kernels: dict[str, Callable | None] = {}
-        self._places: dict[Any, TorchBackend] = {}
+        self._devices: dict[Any, TorchBackend] = {}
         self._generator: Any = None
         self._uses = torch._C._storage_Use_Count
         whole = torch.empty(2)
@@ -192,9 +192,9 @@ class TorchBackend(Backend):
             if device_id >= count(torch, kind):
                 return None, f"torch sees {count(torch, kind)} GPU(s), so there is no number {device_id}"
             device = torch.device(kind, device_id)
-        if device not in self._places:
-            self._places[device] = TorchBackend(device)
-        return self._places[device], ""
+        if device not in self._devices:
+            self._devices[device] = TorchBackend(device)
+        return self._devices[device], ""
 
     def devices(self) -> list[str]:
         """Every device torch can place arrays on, as `to_device` takes them."""
@@ -233,7 +233,7 @@ class TorchBackend(Backend):
 
     def seed(self, seed: Any) -> None:
         """Start the stream of draws made here anew; None: from where nobody knows."""
-        for device in self._places.values():
+        for device in self._devices.values():
             device.seed(seed)
         if self._generator is not None:
             state = None if seed is None else int(onp.random.SeedSequence(seed).generate_state(1, "u8")[0]) >> 1

@@ -20,7 +20,7 @@ from .reductions import on_floats, one_dim
 from .registry import KERNELS, kernel
 
 Tensor = torch.Tensor
-PLAIN = (int, type(None), type(Ellipsis))
+BASIC = (int, type(None), type(Ellipsis))
 WHOLE, BACK = slice(None), slice(None, None, -1)
 
 
@@ -47,12 +47,12 @@ def positions(index: Any, device: torch.device) -> Tensor:
 def is_plain(index: Any) -> bool:
     """Whether torch reads the index as it is."""
     if type(index) is tuple:
-        plain = all(type(p) in PLAIN or (type(p) is slice and is_plain(p)) for p in index)
+        plain = all(type(p) in BASIC or (type(p) is slice and is_plain(p)) for p in index)
         return plain and sum(p is Ellipsis for p in index) < 2  # torch takes several
     if type(index) is slice:
         step = index.step
         return (step is None or (type(step) is int and step > 0)) and _whole(index.start) and _whole(index.stop)
-    return type(index) in PLAIN
+    return type(index) in BASIC
 
 
 def _turned(part: Any) -> bool:

@@ -62,8 +62,8 @@ def finish(call: Callable, name: str, host: Any, receiver: Any = None) -> Callab
     """The public function made of `call`, which takes its receiver first, with NumPy's name, text and signature."""
     call.__name__ = name.rpartition(".")[2]
     call.__qualname__ = call.__name__
-    home = name.rpartition(".")[0]
-    call.__module__ = f"minnp.{home}" if home.startswith("scipy.") else f"minnp.numpy.{home}".removesuffix(".")
+    module = name.rpartition(".")[0]
+    call.__module__ = f"minnp.{module}" if module.startswith("scipy.") else f"minnp.numpy.{module}".removesuffix(".")
     call.__doc__ = getattr(host, "__doc__", None)
     call.__wrapped__ = host
     with contextlib.suppress(ValueError):  # a builtin may have none

@@ -193,7 +193,7 @@ class VirtualArray(Array, _Exporter):
 ndarray.__module__ = VirtualArray.__module__ = "minnp.numpy"
 ARRAY_TYPES = frozenset({ndarray, VirtualArray})
 ARRAYS = (Array, Host)  # of ours or NumPy's; of ndarray, no traced number is an instance
-PLAIN = (*ARRAY_TYPES, Host, onp.memmap)  # the classes whose arrays a tracer may stand for
+TRACEABLE = (*ARRAY_TYPES, Host, onp.memmap)  # the classes whose arrays a tracer may stand for
 LEAVES.update(ARRAY_TYPES)
 
 
@@ -512,7 +512,7 @@ def unwrap(x: Any, sources: list) -> Any:
 
 def of_subclass(x: Any) -> bool:
     """Whether an array is a masked array, a matrix or of a class of the user's, whose operators are its own."""
-    return isinstance(x, Host) and type(x) not in PLAIN
+    return isinstance(x, Host) and type(x) not in TRACEABLE
 
 
 def leave_to_subclasses(arguments: Any) -> None:

@@ -1,6 +1,6 @@
 /* Threads that share work in C, without the interpreter: matrix products in pieces, an LSTM through all its steps, stencils.
 
-   Optional, as quick.c: without it core/cpu/products.py and npx/cells.py do the same in Python, where each piece
+   Optional: without it core/cpu/products.py and npx/cells.py do the same in Python, where each piece
    waits for the interpreter. A piece is what its index says, whichever thread takes it. The caller works too, and waits
    only for helpers that have started. Arrays come as buffers, so this file knows nothing of NumPy. */
 
@@ -32,7 +32,7 @@ static pthread_cond_t bell = PTHREAD_COND_INITIALIZER, done = PTHREAD_COND_INITI
 static atomic_flag busy = ATOMIC_FLAG_INIT;            /* one job at a time: a second caller works alone */
 static atomic_int rings, sleeping, gate, next_index;    /* gate: how many helpers are inside, and OPEN */
 static pthread_t hands[MOST];
-static int hired, home; /* home: the core the caller was last seen on */
+static int hired, last_core; /* last_core: on which the caller was last seen */
 static struct { Work work; void *what; int n, helpers; } job;
 static int64_t resting_until, factor;
 
@@ -91,9 +91,9 @@ static void keep_off(void) {
 #ifdef __linux__
     int cpu = sched_getcpu();
     cpu_set_t others;
-    if (cpu == home || cpu < 0 || pthread_getaffinity_np(pthread_self(), sizeof others, &others))
+    if (cpu == last_core || cpu < 0 || pthread_getaffinity_np(pthread_self(), sizeof others, &others))
         return;
-    home = cpu;
+    last_core = cpu;
     if (CPU_COUNT(&others) > 1)
         CPU_CLR(cpu, &others);
     for (int i = 0; i < hired; i++)
@@ -123,7 +123,7 @@ static void share(Work work, void *what, int n, int threads) {
         for (; hired < helpers && hired < MOST && !pthread_create(hands + hired, NULL, helper, NULL); hired++)
             pthread_detach(hands[hired]);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        home = -1;
+        last_core = -1;
     }
     job.work = work, job.what = what, job.n = n, job.helpers = helpers;
     atomic_store(&next_index, 0), atomic_store(&gate, OPEN);

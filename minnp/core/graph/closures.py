@@ -52,7 +52,7 @@ import numpy as onp
 from ..arrays.array import ARRAY_TYPES, ARRAYS, read
 from ..arrays.saved import same_bytes
 from ..rows import state
-from ..rows.pytree import attribute, attributes
+from ..rows.pytree import CONSTANTS, attribute, attributes
 from ..rows.references import references
 from ..rows.report import PACKAGE
 from ..rows.value import Buffer, Host
@@ -70,7 +70,6 @@ class Absent(enum.Enum):
 
 ABSENT = Absent.ABSENT
 NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic, onp.dtype, enum.Enum)
-PLAIN = {int, float, complex, bool, str, bytes, type(None), Absent}
 STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 CONTAINERS = (list, dict, set, deque)
 BOUND = (BuiltinMethodType, MethodWrapperType)  # methods of objects of builtin classes, as list.append; and functions
@@ -465,7 +464,9 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
                     binding.look()
                 elif isinstance(binding.value, NUMBERS):
                     others += [] if binding.foreign else [binding]
-                    if type(binding.value) not in PLAIN and _users(binding.value):  # a class of the user's
+                    if type(binding.value) not in {*CONSTANTS, Absent} and _users(
+                        binding.value
+                    ):  # a class of the user's
                         pending.append((binding.value, binding))
                 else:
                     if not binding.foreign and type(binding.value) in CONTAINERS:

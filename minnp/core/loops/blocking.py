@@ -56,7 +56,7 @@ LARGEST = 1 << 24  # numbers of a matrix that is copied transposed
 INDICES = {"add", "sub", "mul", "neg", "copy", "min", "max", "abs", "select", "const", "var", "dim", "cast"}
 INDICES |= {"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"}
 FOLDS = {n: getattr(operator, n) for n in ("eq", "ne", "lt", "le", "gt", "ge")} | {"not": operator.not_}
-PLAIN = INDICES | {"load", "div", "sqrt", "floor", "ceil", "trunc", "xor", "invert", "isnan"}
+OPERATIONS = INDICES | {"load", "div", "sqrt", "floor", "ceil", "trunc", "xor", "invert", "isnan"}
 
 
 class Apart(Exception):
@@ -299,7 +299,7 @@ class Nest:
             self.wraps = True
             self.checks.append(E("inside", (index, length), BOOL))
             return E("copy", (index,), e.kind, e.low, e.high)
-        if e.op not in PLAIN and e.op != "inside":
+        if e.op not in OPERATIONS and e.op != "inside":
             raise Apart
         args = tuple([self.expression(a, bound) if isinstance(a, E) else a for a in e.args])
         return E(e.op, args, e.kind, e.low, e.high)

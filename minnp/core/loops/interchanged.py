@@ -47,7 +47,7 @@ from .simplified import bound, exposed
 
 INSIDE = (Assign, Store, Alloc, If, For, Block, Check)
 PROPERTIES = {"apart", "held", "dense"}  # of arrays, by their names
-PLAIN = {"const", "var", "dim", "copy", "add", "sub", "mul", "max", "min"}
+LENGTHS = {"const", "var", "dim", "copy", "add", "sub", "mul", "max", "min"}
 
 
 class Apart(Exception):
@@ -239,7 +239,7 @@ class Nest:
 
     def settled(self, e: E) -> E:
         """A length, made of what does not change in the loop."""
-        if e.op not in PLAIN:
+        if e.op not in LENGTHS:
             raise Apart
         if e.op == "copy":
             return self.settled(e.args[0])

@@ -66,11 +66,11 @@ def add_constant(graph: Graph, value: onp.ndarray, name: str) -> Node:
     where the graph's other arrays live."""
     frozen = onp.array(value, order="C")
     frozen.setflags(write=False)
-    homes = (n.meta["constant"] for n in graph.find_nodes(op="get_attr") if "constant" in n.meta)
-    values = (read(c) if type(c) in ARRAY_TYPES else c for c in homes)
-    place = next((v.backend for v in values if type(v) is Buffer), None)
+    constants = (n.meta["constant"] for n in graph.find_nodes(op="get_attr") if "constant" in n.meta)
+    values = (read(c) if type(c) in ARRAY_TYPES else c for c in constants)
+    device = next((v.backend for v in values if type(v) is Buffer), None)
     node = graph.get_attr(unused(graph, name))
-    constant = frozen if place is None else array_of(Buffer(place.from_host(frozen), place))
+    constant = frozen if device is None else array_of(Buffer(device.from_host(frozen), device))
     node.meta.update(value=Meta(frozen.shape, frozen.dtype), constant=constant)
     return node
 

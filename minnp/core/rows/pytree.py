@@ -46,7 +46,7 @@ def tree_leaves(tree: Any) -> list:
 
 
 TEXTS = {str}
-TOLD = {int, float, complex, bool, str, bytes, type(None)}  # whose text says all of them
+CONSTANTS = {int, float, complex, bool, str, bytes, type(None)}  # whose text says all of them
 CONTAINERS = {list, tuple, dict}
 NOTHING: dict[str, Any] = {}
 DEEPEST = 64  # axes that an array of NumPy's can have: containers farther in are objects to it
@@ -122,7 +122,7 @@ def open_tree(tree: Any, leaves: list) -> Any:
     if isinstance(tree, dict):
         names = tuple(tree) if TEXTS.issuperset(map(type, tree)) else told_apart(tree)
     if type(tree) not in CONTAINERS and tree is not None and (more := besides(tree)):
-        names = names, *[(k, (type(v), repr(v)) if type(v) in TOLD else Itself(v)) for k, v in more.items()]
+        names = names, *[(k, (type(v), repr(v)) if type(v) in CONSTANTS else Itself(v)) for k, v in more.items()]
     parts = []
     for child in children:
         if type(child) in LEAVES:
@@ -193,7 +193,7 @@ def held_besides(tree: Any) -> tuple[list, list[type]]:
             continue
         left += inside
         if isinstance(x, dict):
-            found += [k for k in x if type(k) not in TOLD]
+            found += [k for k in x if type(k) not in CONSTANTS]
         if type(x) not in CONTAINERS:
             found += besides(x).values()
             classes.append(type(x))

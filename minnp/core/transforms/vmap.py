@@ -638,11 +638,11 @@ def _one_by_one(f: Callable, leaves: list, axes: list, size: int, out_axes: Any)
     part = lambda v, i: wrap(bind(TABLE["getitem"], (v,), {"index": i}))
     outs = [f(*[v if a is None else part(v, i) for v, a in zip(values, axes, strict=True)]) for i in range(size)]
     _, rebuild = tree_flatten(outs[0])
-    as_handle = lambda o: o if type(o) in ARRAY_TYPES else array_of(onp.asarray(o))
+    as_array = lambda o: o if type(o) in ARRAY_TYPES else array_of(onp.asarray(o))
     columns = zip(*map(tree_leaves, outs), strict=True)
     return rebuild(
         [
-            _last(read(TABLE["stack"](*map(as_handle, c), axis=0)), axis)
+            _last(read(TABLE["stack"](*map(as_array, c), axis=0)), axis)
             for c, axis in zip(columns, spread(out_axes, outs[0], "out_axes"), strict=True)
         ]
     )
