@@ -122,7 +122,10 @@ def _answer(spelling: Callable) -> Callable:
 def _close(row: Primitive) -> Callable:
     """The definition of np.isclose or np.allclose: tolerances are parameters, unless they are traced or on a device."""
 
-    def close(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
+    def close(a: Any, b: Any, *more: Any, **options: Any) -> Any:
+        return within(a, b, *more, **options) if more or options else row(operand(a), operand(b))
+
+    def within(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
         if any(type(t) in ARRAY_TYPES and type(read(t)) is not Host for t in (rtol, atol)):
             return row(*map(operand, (a, b, rtol, atol)), equal_nan=equal_nan)
         return row(operand(a), operand(b), rtol=rtol, atol=atol, equal_nan=equal_nan)
