@@ -80,16 +80,21 @@ def dealt(item: pytest.Item) -> bool:
 
     Of `@pytest.mark.dealt` tests each pass of `./run test --all` that runs them takes one part, so that each case runs
     once; of `dealt(parts=8)` an eighth, and the one on the newest NumPy the rest with --all; `dealt("newest", "torch")`
-    says who takes part. Of all other tests each of the two passes on NumPy 1.26 takes a half. Which part a case is in
-    depends on its name and nothing else: what passed yesterday fails today only where minnp changed."""
+    says who takes part. All other tests run on the newest NumPy; those that are not long also in one of the two passes
+    on NumPy 1.26, and every second of them on torch's kernels. Which part a case is in depends on its name and nothing
+    else: what passed yesterday fails today only where minnp changed."""
     mark, here, number = item.get_closest_marker("dealt"), which(), zlib.crc32(item.nodeid.encode())
     marks = {m.name for m in item.iter_markers()}
-    if mark is None:
-        takers = [p for p in ("old", "python") if PASSES[p](item.nodeid, marks)]
-        return here not in takers or takers[number % len(takers)] == here
-    takers = [p for p in mark.args or PASSES if PASSES[p](item.nodeid, marks)]
-    part = number % mark.kwargs.get("parts", len(takers))
-    return takers[part] == here if part < len(takers) else item.config.getoption("--all")
+    takers = [p for p in (mark and mark.args) or PASSES if PASSES[p](item.nodeid, marks)]
+    if mark is not None:
+        part = number % mark.kwargs.get("parts", len(takers))
+        return takers[part] == here if part < len(takers) else item.config.getoption("--all")
+    if "long" in marks:
+        return here == "newest"
+    if here in ("newest", "torch"):
+        return here in takers and (here == "newest" or number // 2 % 2 == 0)
+    takers = [p for p in takers if p in ("old", "python")]
+    return here in takers and takers[number % len(takers)] == here
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

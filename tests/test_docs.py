@@ -21,8 +21,8 @@ def test_each_block_runs_in_a_new_process(page):
 
 
 @pytest.mark.long
+@pytest.mark.dealt("old")
 @pytest.mark.host("the pages print what the default policy gives")
-@pytest.mark.either("whole programs, of functions that other tests call both ways")
 @pytest.mark.skipif(importlib.util.find_spec("mxnet") is None, reason="mxnet is not installed")
 @pytest.mark.parametrize("page", [p for p in PAGES if any(b.needs == "mxnet" for b in blocks(p))], ids=lambda p: p.stem)
 def test_each_block_for_mxnet_runs_in_a_new_process(page):

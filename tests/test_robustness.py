@@ -19,7 +19,8 @@ import minnp.numpy as np
 
 CALLS = int(os.environ.get("MINNP_SMALL_CALLS", "20000"))  # a long run takes 1000000
 ROOT = Path(__file__).parent.parent
-WITH = ["minnp alone", *(["mxnet"] if importlib.util.find_spec("mxnet") else [])]
+WITH_MXNET = pytest.param("mxnet", marks=pytest.mark.dealt("old", "python"))
+WITH = ["minnp alone", *([WITH_MXNET] if importlib.util.find_spec("mxnet") else [])]
 
 
 def small_calls(n: int) -> None:
