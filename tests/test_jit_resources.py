@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import gc
 import linecache
 import os
@@ -16,10 +17,11 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import grad, jit
+from minnp import fx, grad, jit, nn
 from minnp.core.graph.scalars import types_asked
 from minnp.core.llvm import engine
 from minnp.core.rows import state
+from minnp.fx import tracer
 
 ROOT = Path(__file__).parent.parent
 compiled = pytest.mark.skipif(not engine.available(), reason="needs llvmlite, the extra minnp[compiler]")
@@ -193,3 +195,29 @@ def test_nothing_is_missed_where_pythons_bytecode_is_not_known(monkeypatch: pyte
         held.table += 1
     code = types_asked(of_types)
     assert code == {"x", "k"}
+
+
+def test_no_instruction_is_read_where_pythons_bytecode_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state, "CODE_IS_KNOWN", False)
+    monkeypatch.setattr(tracer, "CODE_IS_KNOWN", False)
+    monkeypatch.setattr(dis, "get_instructions", lambda *_, **__: iter(()))  # as if each had another name
+
+    def of_draws(x: Any) -> Any:
+        return x + onp.random.rand()
+
+    def of_its_own(x: Any) -> Any:
+        return x + np.random.rand()
+
+    def of_none(x: Any, mask: Any = None) -> Any:
+        return x if mask is None else x * mask
+
+    onp.random.seed(3)
+    drawn = jit(of_draws)
+    found = [float(drawn(np.zeros(()))) for _ in range(5)]
+    onp.random.seed(3)
+    assert found == [onp.random.rand() for _ in range(5)]
+    drawn = jit(of_its_own)
+    assert len({float(drawn(np.zeros(()))) for _ in range(5)}) == 5
+    with pytest.raises(AssertionError, match="traced for a mask that is given"):
+        fx.symbolic_trace(of_none)(np.ones(2))
+    assert tracer.reads_mode(nn.Dropout(0.5), "test")

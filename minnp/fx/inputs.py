@@ -13,6 +13,7 @@ from minnp import errors
 from minnp.core.arrays.array import Array
 from minnp.core.graph.effects import guard
 from minnp.core.graph.proxy import Proxy, unpack_count
+from minnp.core.rows import state
 from minnp.core.rows.value import Host
 from minnp.nn.model import Layer
 
@@ -218,6 +219,8 @@ def without_stars(function: Callable) -> Callable | None:
 def _asked_for_none(function: Callable) -> set[str]:
     """The variables of which a function's code asks `is None`."""
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
+    if code is not None and not state.CODE_IS_KNOWN:
+        return set(code.co_varnames)
     steps = [] if code is None else [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "COPY", "NOP")]
     asked = set()
     for i, step in enumerate(steps[:-2]):

@@ -23,7 +23,7 @@ from minnp.core.graph.proxy import Proxy
 from minnp.core.graph.symbolic import SymbolicTrace
 from minnp.core.jit.jit import Jitted
 from minnp.core.passes.rows import is_pure
-from minnp.core.rows.state import capture, recording, state
+from minnp.core.rows.state import CODE_IS_KNOWN, capture, recording, state
 from minnp.core.rows.value import Host
 from minnp.nn.model import Layer
 from minnp.nn.modules import Lambda
@@ -218,7 +218,7 @@ def reads_mode(layer: Layer, mode: Any) -> bool:
     if p is None or (mode is None and p.default is None):
         return p is None
     code = getattr(inspect.unwrap(type(layer).forward), "__code__", None)
-    if code is None or "mode" in code.co_cellvars:
+    if code is None or "mode" in code.co_cellvars or not CODE_IS_KNOWN:
         return True
     own = isinstance(layer, Lambda) and not layer.of_mode
     loaded = (i.argval for i in dis.get_instructions(code) if i.opname.startswith("LOAD_FAST"))

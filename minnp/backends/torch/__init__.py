@@ -64,7 +64,8 @@ class TorchBackend(Backend):
         whole = torch.empty(2)
         self._asking = self._uses(whole.untyped_storage()._cdata) - 1  # whether who asks counts too
         part = whole[:1]
-        self.views_refer = sys.getrefcount(whole) > sys.getrefcount(part)
+        of_whole, of_part = [sys.getrefcount(t) for t in (whole, part)]  # one instruction, which adds the same to both
+        self.views_refer = of_whole > of_part
         self.makers = creation.creators(self.where) | {n: self._drawing(draw) for n, draw in draws.DRAWS.items()}
 
     def __repr__(self) -> str:

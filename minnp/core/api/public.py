@@ -77,6 +77,11 @@ def finish(call: Callable, name: str, host: Any, receiver: Any = None) -> Callab
     return public
 
 
+def without_receiver(signature: inspect.Signature) -> inspect.Signature:
+    """The signature of what `finish` makes, as its callers see it."""
+    return signature.replace(parameters=list(signature.parameters.values())[1:])
+
+
 def signature_of(ufunc: onp.ufunc) -> inspect.Signature:
     """A ufunc's signature, also of a NumPy whose ufuncs show none."""
     with contextlib.suppress(ValueError):

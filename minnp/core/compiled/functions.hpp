@@ -671,12 +671,11 @@ static PyObject *public_doc(PyObject *f, void *) {
     });
 }
 
-/* As its callers see it: without what it is bound to, which inspect.signature takes off itself. */
 static PyObject *public_signature(PyObject *f, void *) {
     return guarded([=] {
         Ref whole = made(PyObject_GetAttrString(method(f)->im_func, "__signature__"));
-        Ref bound = imported("inspect", "_signature_bound_method");
-        return call(bound, whole);
+        Ref shown = imported(API "public", "without_receiver");
+        return call(shown, whole);
     });
 }
 

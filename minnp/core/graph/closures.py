@@ -110,8 +110,9 @@ FIELDS = {"asdict", "astuple", "fields"}  # functions of dataclasses that read a
 COMPILED = (WrapperDescriptorType, MethodDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType)  # read nothing
 METHODS = (classmethod, property, functools.cached_property)
 COMPARING = {"index", "count", "remove"}  # methods that compare objects, as == and `in` do
-# What code says that asks whether an attribute is there
 GLOBALS = {"LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}  # LOAD_NAME in the body of a class
+LITERALS = {"LOAD_CONST", "LOAD_SMALL_INT"}
+# What code says that asks whether an attribute is there
 ASKING = {"hasattr", "getattr", "vars", "__dict__", "AttributeError", "Exception"}
 # What code does or says that goes through a dict in its order, or gives it another one
 ITERATING = {"GET_ITER", "UNPACK_SEQUENCE", "UNPACK_EX", "LIST_EXTEND"}
@@ -675,7 +676,7 @@ def _scan(code: CodeType, uses: Uses) -> set[str]:
             uses.modules.add(i.argval)
         elif i.opcode in dis.hasname:
             uses.names.add(i.argval)
-        elif i.opname == "CONTAINS_OP" or (i.opname == "COMPARE_OP" and "=" in i.argrepr and before != "LOAD_CONST"):
+        elif i.opname == "CONTAINS_OP" or (i.opname == "COMPARE_OP" and "=" in i.argrepr and before not in LITERALS):
             uses.compares |= i.opname == "CONTAINS_OP" or i.argrepr.strip("bol()") in ("==", "!=")
         elif i.opname.startswith("FORMAT_"):
             uses.shows = True
@@ -736,6 +737,8 @@ def _draws(code: CodeType, names: dict) -> bool:
     """Whether code uses the random numbers of NumPy's own module, of which each call takes some."""
     if "random" not in code.co_names and not any(names.get(name) is onp.random for name in code.co_names):
         return False
+    if not state.CODE_IS_KNOWN:
+        return any(names.get(name) in (onp, onp.random) for name in code.co_names)
     steps = [i for i in dis.get_instructions(code) if i.opname.startswith("LOAD_")]
     found = [(names.get(a.argval), b.argval) for a, b in itertools.pairwise(steps) if a.opname == "LOAD_GLOBAL"]
     return any(module is onp.random or (module is onp and name == "random") for module, name in found)

@@ -127,12 +127,14 @@ class Recording(GradTrace):
 
     def living(self) -> list[Tracer]:
         """The tracers that somebody else holds too, and with them those they are views of."""
-        t, living, tracers = Tracer(self, None, 0), [], self.tracers
-        alone = sys.getrefcount(t)
+        living, tracers, alone = [], self.tracers, 0
+        tracers.append(Tracer(self, None, 0))
         while tracers:  # the last first: a view holds what it is of
             t = tracers.pop()
-            if sys.getrefcount(t) > alone:
+            count = sys.getrefcount(t)  # first of one that nobody holds, by the same instruction
+            if alone and count > alone:
                 living.append(t)
+            alone = alone or count
         living.reverse()
         return living
 
