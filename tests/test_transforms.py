@@ -555,3 +555,18 @@ def test_read_only_arguments_are_read_only_in_a_transformation(way: Any, made: s
     for got, want in zip(as_arrays(way(_caught)(x)), as_arrays(way(lambda x: (x * x).sum())(x)), strict=True):
         assert (got == want).all()
     assert (onp.asarray(x) == before).all()
+
+
+def test_an_argument_is_named_however_it_is_given() -> None:
+    f = lambda a, b=3.0, *more, c=1.0: a**2 * b * c
+    assert minnp.grad(f, "a")(2.0, 3.0) == minnp.grad(f, "a")(a=2.0) == 12
+    assert minnp.grad(f, ["a", "c", "b"])(2.0, b=3.0, c=2.0) == [24, 12, 8]
+    assert minnp.value_and_grad(f, "b", has_aux=False)(2.0, 3.0) == (12, 4)
+    assert minnp.grad(lambda a, b: (a * b, a), "b", has_aux=True)(2.0, 3.0) == (2, 2)
+    assert minnp.jit(minnp.grad(f, "b"))(2.0, 3.0) == minnp.grad(minnp.grad(f, "a"), "b")(1.0, 3.0) * 2 == 4
+    x = np.array([1.0, 2.0])
+    assert minnp.jacobian(f, "a")(x).tolist() == [[6, 0], [0, 12]]
+    assert minnp.hessian(lambda a, b: (a * b**2).sum(), "b")(x, x).tolist() == [[2, 0], [0, 4]]
+    for absent in ("c", "d", "more"):
+        with pytest.raises(TypeError, match=f"asks for argument '{absent}'"):
+            minnp.grad(f, absent)(2.0, 3.0, 4.0)

@@ -17,7 +17,7 @@ from ..rows.pytree import tree_flatten, tree_leaves
 from ..rows.state import recording, state
 from ..rows.value import Host, Tracer
 from . import rematerialisation
-from .grad import LEAVES, absent, argument_value, function_of, grad, has_slope, staged, vjp, with_slope
+from .grad import LEAVES, absent, argument_value, function_of, grad, has_slope, position, staged, vjp, with_slope
 from .jvp import jvp
 
 
@@ -47,7 +47,7 @@ def _basis(x: ndarray) -> list[onp.ndarray]:
 def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Callable:
     """A function that returns the Jacobian of f with respect to one array argument: shape [*out, *in].
 
-    argnum   which argument, by place or name
+    argnum   which argument, by place or name, however it is given
     mode     "reverse": one backward pass per element of the result; "forward": one forward pass per element of the
              argument (cheaper where the argument is the smaller). Both give the same numbers.
     A result that is a tree of arrays gives a tree of Jacobians; a complex result of a real argument a complex one.
@@ -66,8 +66,9 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
     def jac(*args: Any, **kwargs: Any) -> Any:
         if state.busy and (tracer := recording()) is not None:
             return tracer.transformed("jacobian", f, {"argnum": argnum, "mode": mode}, args, kwargs)
+        at = argnum if isinstance(argnum, int) or argnum in kwargs else position(f, argnum, args)
         try:
-            x = kwargs[argnum] if isinstance(argnum, str) else args[argnum]
+            x = kwargs[at] if isinstance(at, str) else args[at]
         except (IndexError, KeyError):
             raise TypeError(absent("jacobian", f, argnum, args, kwargs)) from None
         if not isinstance(x, LEAVES):
@@ -77,9 +78,9 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
         inner = staged(f)
 
         def of_x(x: Any) -> Any:
-            if isinstance(argnum, str):
-                return inner(*args, **{**kwargs, argnum: x})
-            return inner(*args[:argnum], x, *args[argnum + 1 :], **kwargs)
+            if isinstance(at, str):
+                return inner(*args, **{**kwargs, at: x})
+            return inner(*args[:at], x, *args[at + 1 :], **kwargs)
 
         stack = TABLE["stack"]
         reshape = TABLE["reshape"]
@@ -117,7 +118,7 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
 def hessian(f: Callable, argnum: int | str = 0) -> Callable:
     """A function that returns the Hessian of a scalar f with respect to one array argument: shape [*in, *in].
 
-    argnum   which argument, by place or name
+    argnum   which argument, by place or name, however it is given
 
     The gradient is recorded once and walked back once for each of its elements.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import threading
 import weakref
@@ -140,6 +141,7 @@ class Run:
         boxed, kwargs, starts, rebuilds = list(args), kwargs and dict(kwargs), [], []
         self.starts, self.rebuilds = starts, rebuilds
         for k in argnums:
+            k = k if type(k) is int or k in kwargs else position(f, k, args)
             where: Any = kwargs if type(k) is str else boxed
             try:
                 x = where[k]
@@ -270,6 +272,7 @@ def _without_aux(f: Callable) -> tuple[Callable, list]:
     """f as the function of its first result, and a list that its second result is put into."""
     box: list = []
 
+    @functools.wraps(f, updated=())
     def g(*args: Any, **kwargs: Any) -> Any:
         result = f(*args, **kwargs)
         if not isinstance(result, (tuple, list)) or len(result) != 2:
@@ -287,6 +290,20 @@ def function_of(name: str, f: Any) -> None:
         raise TypeError(
             f"{name} takes a function, got {f!r:.60} ({type(f).__name__}): it is {name}(f)(x), not {name}(f(x))"
         )
+
+
+def position(f: Any, name: int | str, args: Sequence) -> int | str:
+    """Where f's parameter of this name is among the arguments given by place; the name where it is none of them."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):  # of a function in C
+        return name
+    for k, p in enumerate(parameters[: len(args)]):
+        if p.kind is p.VAR_POSITIONAL:
+            break
+        if p.name == name:
+            return k
+    return name
 
 
 def absent(name: str, f: Any, k: int | str, args: Sequence, kwargs: dict) -> str:
@@ -331,7 +348,7 @@ def argument_numbers(argnum: Any, argnums: Any = None) -> tuple[tuple, Callable[
 def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
     """A function that returns the gradient of f with respect to its argument(s).
 
-    argnum    an int or a keyword name, for a bare gradient; a tuple or range of them, for a tuple of gradients, as JAX
+    argnum    an int or a name, for a bare gradient; a tuple or range of them, for a tuple of gradients, as JAX
               and autograd give it; or a list, for a list, as MinPy gives it: of one index ([0]) a bare gradient. An
               argument may be a number, an array, or nested tuples, lists, dicts, namedtuples and dataclasses of them
     argnums   the same as JAX spells it: of several, or of one in a list or a tuple, always a tuple of gradients
