@@ -176,7 +176,7 @@ class KVStore:
             self._rule, self._settings, self._by_mxnet = mxnet_rule(optimizer), {}, True
         else:
             self._rule = optim.rule_named(optimizer)
-            optim.settled(optimizer, settings)
+            optim.with_defaults(optimizer, settings)
             self._settings, self._by_mxnet = settings, False
         self._states = {}
 

@@ -184,7 +184,7 @@ def misspelt(who: str, function: Callable, given: Iterable[str]) -> None:
                 raise unknown(who, name, parameters)
 
 
-def settled(who: str, config: dict, given: dict, defaults: dict[str, Any], known: frozenset[str]) -> dict:
+def with_defaults(who: str, config: dict, given: dict, defaults: dict[str, Any], known: frozenset[str]) -> dict:
     """config with `given` and, for what neither sets, the defaults; TypeError for a setting that is not known."""
     if not isinstance(config, dict):
         raise TypeError(f"the settings of {who} are a dict, such as {{'learning_rate': 0.01}}; got {config!r:.60}")

@@ -14,7 +14,7 @@ from typing import Any
 
 import minnp.numpy as np
 
-from .checks import named, one_of, settled, shows_settings
+from .checks import named, one_of, shows_settings, with_defaults
 
 __all__ = ["constant", "custom", "gaussian", "he", "msra", "orthogonal", "rule_named", "xavier"]
 
@@ -40,7 +40,7 @@ def initialiser(**own: Any) -> Callable[[Callable], Callable]:
     def decorate(draw: Callable[[Sequence[int], Config], Any]) -> Callable[..., Any]:
         @functools.wraps(draw)
         def rule(shape: Sequence[int], config: Config | None = None, **settings: Any) -> Any:
-            full = settled(draw.__name__, dict(config or {}), settings, defaults, known)
+            full = with_defaults(draw.__name__, dict(config or {}), settings, defaults, known)
             return np.asarray(draw(shape, full)).astype(full["dtype"])
 
         shows_settings(rule, defaults, MEANING)

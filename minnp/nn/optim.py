@@ -65,7 +65,7 @@ def optimiser(*states: str, **defaults: float) -> Callable[[Callable], Callable]
             config = {} if config is None else config
             if getattr(dw, "shape", None) != getattr(w, "shape", ()) and np.shape(dw) != np.shape(w):
                 raise ValueError(f"{step.__name__}: the gradient has shape {np.shape(dw)}, its parameter {np.shape(w)}")
-            return step(w, dw, checks.settled(step.__name__, config, settings, defaults, known))
+            return step(w, dw, checks.with_defaults(step.__name__, config, settings, defaults, known))
 
         checks.shows_settings(rule, defaults, MEANING)
         return rule
@@ -239,7 +239,7 @@ def rule_named(rule: str | Callable) -> Callable:
     return one_of("update_rule", rule, RULES, "(w, dw, config) -> (w, config)")
 
 
-def settled(rule: str | Callable, config: Config) -> Config:
+def with_defaults(rule: str | Callable, config: Config) -> Config:
     """config with the rule's defaults for what it does not set; raises where a number in it cannot be one.
 
     TypeError for a setting that the rule does not have."""

@@ -189,7 +189,7 @@ class Solver:
             raise ValueError(f"{type(self.model).__name__} has no parameters to train")
         # None for a rule without a rate
         self.base_rates = {
-            name: optim.settled(self.update_rule, config).get("learning_rate")
+            name: optim.with_defaults(self.update_rule, config).get("learning_rate")
             for name, config in self.optim_configs.items()
         }
 

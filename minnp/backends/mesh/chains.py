@@ -73,7 +73,7 @@ def chained(row: Any, xs: Sequence[Any]) -> Chain | None:
         held = x.held
         if type(held) is Chain and (len(held.shape) < len(shape) or held.shape[0] != shape[0] or held.errors != errors):
             held = x.local
-        if type(held) is not Chain and not settled(held, shape):
+        if type(held) is not Chain and not row_by_row(held, shape):
             return None
         operands.append(held)
     if any(onp.result_type(o).kind not in "biufc" for o in operands if type(o) is not Chain):
@@ -82,7 +82,7 @@ def chained(row: Any, xs: Sequence[Any]) -> Chain | None:
     return Chain(row.numpy, operands, shape, row.numpy(*like).dtype, errors)
 
 
-def settled(a: onp.ndarray, shape: tuple) -> bool:
+def row_by_row(a: onp.ndarray, shape: tuple) -> bool:
     """Whether an operand lies row by row, and in memory that the program cannot write to."""
     wide = a.shape == shape and a.ndim > 1 and shape[-1] > 1
     if wide and abs(a.strides[-1]) > min(map(abs, a.strides)):

@@ -76,7 +76,7 @@ class TorchExecutor:
         self._read = [n.target for n in graph.nodes if n.op == "get_attr"]
         self._skipped: set[str] = set()  # of these, what only prepared convolutions would read
         folded = {n.target: n.meta["constant"] for n in graph.nodes if n.op == "get_attr" and n.target not in constants}
-        self.constants = constants | {name: self._settled(v) for name, v in folded.items()}
+        self.constants = constants | {name: self._constant(v) for name, v in folded.items()}
 
     def __call__(self, *values: Any) -> tuple:
         data = [v.data if type(v) is Buffer else self.tensor(v) for v in values]
@@ -152,7 +152,7 @@ class TorchExecutor:
             return returned(v.to_dense())
         return returned(v.clone() if theirs and place(v) in theirs else v)
 
-    def _settled(self, v: Any) -> Any:
+    def _constant(self, v: Any) -> Any:
         """A constant that never changes, on the device once and for all where that can hold it."""
         v = unwrapped(v)
         data = v if self.backend.shares_host else self.tensor(v)

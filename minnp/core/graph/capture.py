@@ -196,7 +196,7 @@ class CaptureTrace(Trace):
             values = self._numbers(row, [v.fixed() if type(v) is Live and v.trace is not self else v for v in values])
         if row.name == "getitem" and type(i := params["index"]) is Live and DRAWN in i.sources and values[0].ndim == 1:
             params = {"index": i.array()}  # one element of a list, which is no view
-        params = {k: map_leaves(v, _settled) for k, v in params.items()}
+        params = {k: map_leaves(v, _concrete_param) for k, v in params.items()}
         raw = [v.value if type(v) is Live or self._mine(v) else v for v in values]
         if any(map(holds_objects, raw)):
             self.ends(OBJECTS)
@@ -426,7 +426,7 @@ def _meta(v: Any) -> Any:
     return Meta(v.shape, v.dtype) if hasattr(v, "dtype") and hasattr(v, "shape") else v
 
 
-def _settled(v: Any) -> Any:
+def _concrete_param(v: Any) -> Any:
     """A parameter that is an array of ours, where Python has a number or axes: these, and the graph holds for them
     alone."""
     if type(v) not in ARRAY_TYPES or type(read(v)) is not Tracer:

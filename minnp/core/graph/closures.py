@@ -145,7 +145,7 @@ class Binding:
 
     def now(self) -> Any:
         """What it holds now. Raises LookupError or ValueError for nothing."""
-        return held(self.holder, self.key, self.value)
+        return value_at(self.holder, self.key, self.value)
 
     def look(self) -> None:
         """Keep a copy of what its value is now, or its length."""
@@ -247,7 +247,7 @@ class Asked:
         return None if self.owner() is None else self.owner  # nothing that lasts holds the object
 
 
-def held(holder: Any, key: Any, value: Any) -> Any:
+def value_at(holder: Any, key: Any, value: Any) -> Any:
     """What a cell, dict, list or Slots holds where it held `value`. Raises UNBOUND for nothing."""
     if type(holder) is CellType:
         return holder.cell_contents
@@ -920,7 +920,7 @@ def _now(binding: Binding) -> tuple[Any, Any]:
         if holder is not via.value and holder is not attributes(via.value):
             raise LookupError
         holder = found if holder is via.value else attributes(found)
-    return holder, held(holder, binding.key, binding.value)
+    return holder, value_at(holder, binding.key, binding.value)
 
 
 def _same_method(a: Any, b: Any) -> bool:

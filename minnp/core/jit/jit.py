@@ -40,7 +40,7 @@ from ..passes import optimize
 from ..rows import policy
 from ..rows.error_state import asked
 from ..rows.on_device import free
-from ..rows.pytree import held_besides, open_tree, tree_flatten
+from ..rows.pytree import all_besides, open_tree, tree_flatten
 from ..rows.report import record
 from ..rows.state import capture, state
 from ..rows.value import OBJECTS, Buffer, Host, Tracer, holds_objects
@@ -156,7 +156,7 @@ class Jitted(Dispatch):
         if self.plain and any(type(a) in CONTAINERS and len(a) > LONG for a in args) and self._rests():
             return self._uncaptured(None, args, kwargs)  # to look at every item would take longer than the function
         if Live in map(type, (*args, *kwargs.values())):  # of a capture that ended: numbers again
-            args, kwargs = tuple(map(_settled, args)), {k: _settled(v) for k, v in kwargs.items()}
+            args, kwargs = tuple(map(_number_of_ended, args)), {k: _number_of_ended(v) for k, v in kwargs.items()}
         if state.raising and asked():  # compiled code tells of no floating-point error
             return self._eager(*args, **kwargs)
         out = None
@@ -350,7 +350,7 @@ class Jitted(Dispatch):
         # another thread may have cleared them
         names, fixed, backend = leaf_names(self.function, *marked), self.fixed.setdefault(key, set()), key[-1]
         before = Before()
-        held, classes = held_besides(marked)
+        held, classes = all_besides(marked)
         roots = tuple([v for v in (*values, *held) if is_root(v)])
         found = bindings(self.function, roots, before, classes)
         own = next((p.value for p in found if p.asked and of_subclass(p.value)), None)
@@ -572,7 +572,7 @@ def places_and_names(f: Callable, static: Sequence[str | int]) -> set:
     return found
 
 
-def _settled(x: Any) -> Any:
+def _number_of_ended(x: Any) -> Any:
     return x.value if type(x) is Live and not x.trace.alive else x
 
 

@@ -102,7 +102,7 @@ def bind(row: Primitive, values: Any, params: dict) -> Any:
         elif watching is not None:
             top = watching
         elif params:
-            params = settled(params)
+            params = concrete_params(params)
         if (batch := indexing(params)) is not None and (top is None or batch.level > top.level):
             top = batch
         if top is None and (device is None or policies.current().only or not policies.current().keeps(device)):
@@ -139,7 +139,7 @@ def indexing(x: Any) -> Any:
     return max(found, key=lambda trace: trace.level) if found else None
 
 
-def settled(x: Any) -> Any:
+def concrete_params(x: Any) -> Any:
     """A row's parameters with the values themselves where those of a capture that has ended stand for them: what a tape
     recorded while it lasted."""
     t = type(x)
@@ -148,13 +148,13 @@ def settled(x: Any) -> Any:
     if t in STAND_INS:
         return x.value
     if t is tuple or t is list:
-        new = [settled(v) for v in x]
+        new = [concrete_params(v) for v in x]
         return x if all(a is b for a, b in zip(x, new)) else t(new)
     if t is dict:
-        named = {k: settled(v) for k, v in x.items()}
+        named = {k: concrete_params(v) for k, v in x.items()}
         return x if all(x[k] is v for k, v in named.items()) else named
     if t is slice:
-        return slice(settled(x.start), settled(x.stop), settled(x.step))
+        return slice(concrete_params(x.start), concrete_params(x.stop), concrete_params(x.step))
     return x
 
 

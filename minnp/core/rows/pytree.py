@@ -120,7 +120,7 @@ def open_tree(tree: Any, leaves: list) -> Any:
         return "*"
     names = None
     if isinstance(tree, dict):
-        names = tuple(tree) if TEXTS.issuperset(map(type, tree)) else told_apart(tree)
+        names = tuple(tree) if TEXTS.issuperset(map(type, tree)) else distinct_keys(tree)
     if type(tree) not in CONTAINERS and tree is not None and (more := besides(tree)):
         names = names, *[(k, (type(v), repr(v)) if type(v) in CONSTANTS else Itself(v)) for k, v in more.items()]
     parts = []
@@ -182,7 +182,7 @@ def besides(tree: Any) -> dict[str, Any]:
     return {k: v for k, v in held.items() if k not in fields}
 
 
-def held_besides(tree: Any) -> tuple[list, list[type]]:
+def all_besides(tree: Any) -> tuple[list, list[type]]:
     """(what containers in a tree hold besides their children, the classes of those that are objects)."""
     found: list = []
     classes: list[type] = []
@@ -200,7 +200,7 @@ def held_besides(tree: Any) -> tuple[list, list[type]]:
     return found, classes
 
 
-def told_apart(keys: Iterable) -> tuple:
+def distinct_keys(keys: Iterable) -> tuple:
     """Keys, and what tells them from equal ones: 1, 1.0 and True."""
     return tuple([(k, repr(k) if type(k) in (float, tuple) else type(k)) for k in keys])
 
