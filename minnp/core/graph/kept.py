@@ -94,7 +94,7 @@ class Kept:
             gc.collect(generation)
             if not self._left(trace):
                 return False
-        referrers = gc.get_referrers if near is None else near.referrers
+        referrers = _referrers if near is None else near.referrers
         watched = self._watched()
         if (live := trace()) is not None:
             _, arrays, numbers = _following(live, referrers)
@@ -132,6 +132,11 @@ class Kept:
             root = array_of(leaf)
             return wrap(replay(read(root), x._steps), [root])
         return x if type(value) is Tracer else as_host_arrays(x)  # an outer trace has it
+
+
+def _referrers(*objects: Any) -> list:
+    """gc.get_referrers, which in CPython 3.14.10 also finds the tuple that it is called with."""
+    return [x for x in gc.get_referrers(*objects) if x is not objects]
 
 
 def _following(trace: Any, referrers: Callable) -> tuple[list, list, list]:
