@@ -143,7 +143,8 @@ def typed_variables(code: CodeType) -> set[str]:
     if "type" not in code.co_names:
         return set()
     if not state.CODE_IS_KNOWN:
-        return set(code.co_varnames)
+        found = {*code.co_varnames, *code.co_freevars, *code.co_cellvars}
+        return found | {f"{x}.{name}" for x in found for name in code.co_names}
     takes = lambda c: c.opname in ("LOAD_ATTR", "LOAD_METHOD")
     steps = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "PUSH_NULL")]
     asks = lambda a, b: (
