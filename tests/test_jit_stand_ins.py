@@ -13,9 +13,10 @@ from typing import Any
 import numpy as onp
 import pytest
 
+import minnp
 import minnp.numpy as np
-from minnp import jit
-from minnp.core.jit.jit import PLAIN, TIMED, Trial
+from minnp import grad, jit
+from minnp.core.jit.jit import FEW, LONG_CALL, PLAIN, TIMED, Trial
 from minnp.core.rows.state import raises
 
 
@@ -164,3 +165,41 @@ def test_many_paths_are_given_up_where_the_function_itself_takes_less() -> None:
         assert trial.runs_plain(TIMED) and not trial.runs_plain(100 * TIMED)  # the last path served most of 1,200 calls
         trial.plain += [seconds] * PLAIN
         assert trial.ends(TIMED) == ends and not trial.runs_plain(TIMED)
+
+
+def test_unrolled_loops_are_given_up_where_the_function_itself_takes_less() -> None:
+    for seconds, ends in ((1e-5, True), (5e-4, False)):
+        trial = Trial(0, 1, 500)
+        trial.by_paths += [9.0, *[1e-4] * (FEW - 1)]  # the first call may have more to do
+        assert trial.open() and trial.runs_plain(FEW)
+        trial.plain += [seconds] * PLAIN
+        assert trial.ends(FEW) == ends and not trial.runs_plain(FEW) and not trial.open()
+    quick, long = Trial(0, 1, 500), Trial(0, 1, 500)
+    quick.by_paths += [1e-6] * FEW
+    assert not quick.open()
+    long.by_paths += [LONG_CALL] * FEW
+    long.plain += [100 * LONG_CALL]
+    assert not long.open() and not long.ends(FEW)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, grad], ids=["value", "gradient"])
+def test_a_function_of_unrolled_loops_runs_as_it_is_where_that_takes_less(wrap: Any, monkeypatch: Any) -> None:
+    loss = wrap(lambda v, n: np.sum(soft_steps(v, n)))
+    monkeypatch.setattr(Trial, "ends", lambda trial, calls: len(trial.plain) == PLAIN)
+    monkeypatch.setattr("minnp.core.jit.jit.WORTH", 0.0)
+    g, v = jit(loss), np.linspace(0.1, 0.9, 8)
+    minnp.reset_report()
+    for k in range(2 * (FEW + PLAIN)):
+        onp.testing.assert_allclose(g(v + k, 6), loss(v + k, 6), rtol=1e-12)
+    assert "loops unrolled" in str(minnp.report()) and g.cache_info()["paths"] == 0
+    onp.testing.assert_allclose(g(v, 7), loss(v, 7), rtol=1e-12)
+    assert g.cache_info()["paths"] == 1  # of other loops nothing is known
+
+
+def soft_steps(v: Any, n: int) -> Any:
+    seen, out = {}, np.zeros(n)
+    for i, x in enumerate(v):
+        for c in range(n - 1, 1, -1):
+            out[c] = 0.5 * out[c] + np.tanh(out[c - 2] + x)
+            seen[f"{i}"] = c  # a text: the loop stays Python
+    return out

@@ -209,7 +209,7 @@ def replace(graph: Graph, group: Cluster) -> Kernel | None:
         kernel.usual = tuple(lying(s).strides for s in sources)
     if not kernel.planned():
         return None
-    with graph.inserting_before(max(nodes, key=graph.nodes.index)):
+    with graph.inserting_before(nodes[-1]):  # they are in the graph's order
         call = graph.create_node("call_function", kernel, tuple(sources), name="compiled")
         call.meta["value"] = tuple(n.meta["value"] for n in results)
         for i, n in enumerate(results):

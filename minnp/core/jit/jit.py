@@ -52,6 +52,8 @@ SEVERAL = 8  # keys whose captures all ended before the function did, after whic
 IDLE = 4  # calls in a row in which no loop ran compiled, after which Python runs the function
 MANY_PATHS = 6  # to tell so many apart is timed
 TIMED, PLAIN, WORTH = 12, 4, 20e-6  # so many calls by paths, and of the function, where a call takes such seconds
+FEW = 4  # calls by a path of unrolled loops that are timed
+LONGER, LONG_CALL = 4, 0.1  # a call of the function that takes so many times as long, and such seconds, is no way
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
 
 
@@ -93,23 +95,42 @@ class Plain:
 
 
 class Trial:
-    """Whether telling many paths apart takes longer than the function itself: some calls of either kind are timed."""
+    """Whether compiled calls take longer than the function itself, to tell many paths apart or to run the steps of
+    unrolled loops one after the other: some calls of either kind are timed.
 
-    def __init__(self, calls: int, paths: int) -> None:
-        self.calls, self.paths = calls, paths
+    steps   of unrolled loops, or 0: then every call is seen, by the C part none
+    """
+
+    def __init__(self, calls: int, paths: int, steps: int = 0) -> None:
+        self.calls, self.paths, self.steps = calls, paths, steps
+        self.timed = FEW if steps else TIMED
         self.by_paths: list[float] = []
         self.plain: list[float] = []
 
     def runs_plain(self, calls: int) -> bool:
         """Whether the next call is one of the function as it is."""
-        return len(self.by_paths) >= TIMED and len(self.plain) < PLAIN and self.mean(calls) > WORTH
+        return self.open() and len(self.by_paths) >= self.timed and self.usual(calls) > WORTH
 
-    def mean(self, calls: int) -> float:
-        """The seconds of a call: those that the C part serves, by the path that held last, take hardly any."""
-        return sum(self.by_paths) / max(calls - self.calls, 1)
+    def open(self) -> bool:
+        """Whether more calls are to be timed."""
+        long = self.plain and self.plain[-1] > max(LONG_CALL, LONGER * min(self.by_paths))
+        quick = self.steps and len(self.by_paths) >= self.timed and min(self.by_paths) <= WORTH
+        return len(self.plain) < PLAIN and not long and not quick
+
+    def usual(self, calls: int) -> float:
+        """The seconds of a call: of many paths, those that the C part serves, by the path that held last, take hardly
+        any."""
+        return min(self.by_paths) if self.steps else sum(self.by_paths) / max(calls - self.calls, 1)
 
     def ends(self, calls: int) -> bool:
-        return len(self.plain) == PLAIN and min(self.plain) < self.mean(calls)
+        return len(self.plain) == PLAIN and min(self.plain) < self.usual(calls)
+
+    def why(self) -> str:
+        """What is said of paths that take longer."""
+        if not self.steps:
+            return f"to tell its {self.paths} paths apart takes longer than the function"
+        compiled, plain = (1e3 * min(x) for x in (self.by_paths, self.plain))
+        return f"its {self.steps} steps, loops unrolled, take {compiled:.2g} ms compiled and {plain:.2g} ms in Python"
 
 
 def _of_function(name: str, do: Callable) -> Callable:
@@ -189,12 +210,14 @@ class Jitted(Dispatch):
         exact = exactly(key, fixed, values)
         paths = self.paths.get(exact)
         if paths:
-            if len(paths) < MANY_PATHS:
+            steps = max(p.unrolled for p in paths) if self.compiler == "auto" and backend is None else 0
+            trial = self._trial(exact, len(paths), steps) if steps or len(paths) >= MANY_PATHS else None
+            if trial is None or not trial.open():
                 out = self._run(paths, values, leaves, args, kwargs, raised)
             else:
-                out = self._tried(key, exact, paths, values, leaves, args, kwargs, raised)
+                out = self._tried(trial, key, exact, paths, values, leaves, args, kwargs, raised)
             if type(out) is not Missed:
-                if self.paths.get(exact) is paths:
+                if self.paths.get(exact) is paths and not (trial is not None and trial.steps and trial.open()):
                     self._remember(paths, fixed, args, kwargs, leaves, values)
                 return out
         known = len(fixed)
@@ -254,17 +277,21 @@ class Jitted(Dispatch):
         args = tuple(Static(a) if i in self.static else a for i, a in enumerate(args))
         return args, {k: Static(a) if k in self.static else a for k, a in kwargs.items()}
 
-    def _tried(self, key: Any, exact: Any, paths: list, values: list, leaves: list, *call: Any) -> Any:
-        """`_run` where paths are many, or, once that was found to take no longer, the function as it is."""
+    def _trial(self, exact: Any, paths: int, steps: int) -> Trial:
+        """What was timed of so many paths."""
         trial = self.trials.get(exact)
-        if trial is None or len(paths) >= 2 * trial.paths:
-            trial = self.trials[exact] = Trial(self.calls, len(paths))
+        if trial is None or paths >= 2 * trial.paths:
+            trial = self.trials[exact] = Trial(self.calls, paths, steps if paths < MANY_PATHS else 0)
+        return trial
+
+    def _tried(self, trial: Trial, key: Any, exact: Any, paths: list, values: list, leaves: list, *call: Any) -> Any:
+        """`_run` while it is timed, or, once that was found to take no longer, the function as it is."""
         plain, began = trial.runs_plain(self.calls), perf_counter()
         out = self._uncaptured(key, *call[:2]) if plain else self._run(paths, values, leaves, *call)
-        if type(out) is not Missed and len(trial.plain) < PLAIN:
+        if type(out) is not Missed:
             (trial.plain if plain else trial.by_paths).append(perf_counter() - began)
             if trial.ends(self.calls):
-                self._ends(key, f"to tell its {len(paths)} paths apart takes longer than the function")
+                self._ends(exact if trial.steps else key, trial.why())
                 self.paths[exact] = []  # another thread may still go through the others
                 self.forget()
         return out
@@ -335,9 +362,9 @@ class Jitted(Dispatch):
     def _capture(
         self, key: Any, exact: Any, marked: tuple, leaves: list, values: list, args: tuple, kwargs: dict
     ) -> Any:
-        if self.changing > TRIES or key in self.ended:
+        if self.changing > TRIES or key in self.ended or exact in self.ended:
             out = self._uncaptured(key, args, kwargs)
-            if key in self.ended:
+            if key in self.ended or exact in self.ended:
                 self._remember(self.plain[key].paths, self.fixed.get(key, set()), args, kwargs, leaves, values)
             return out
         if self.waiting.get(key):
@@ -456,7 +483,8 @@ class Jitted(Dispatch):
         record(f"jit of {getattr(self.function, '__qualname__', '')}", "python", 0.0, (), why)
 
     def _ends(self, key: Any, why: str) -> None:
-        """From now on the function runs as it is for such arguments; those of known paths may still be served."""
+        """From now on the function runs as it is for such arguments (a key, or one with the numbers that are fixed);
+        those of known paths may still be served."""
         self.ended.add(key)
         self._reports(why)
 

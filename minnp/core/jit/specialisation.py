@@ -32,6 +32,7 @@ from .overwriting import donate_to_loops, write_arguments
 from .unrolled import gather_parts
 
 UNROLLED = 2_500  # nodes of a graph that is still made machine code
+STEPS, TURNS = 64, 4  # nodes of a graph, and how many a line of the program has, that may be those of unrolled loops
 LARGE = 1 << 14  # elements of an array that threads may share
 ONE, TUPLE, SEQUENCE, FINISHED = range(4)  # dispatch.hpp: how a result is made of its parts
 BLAS = ("linalg.", "einsum", "npx.conv")  # rows whose kernels leave the sharing to BLAS
@@ -46,11 +47,12 @@ class Specialisation:
     alone        NumPy's BLAS on one thread, in which `run` wants to be called, or None
     environment  what it reads besides its arguments (closures.py), or None
     plan         of what a call does, for the C part (dispatch.hpp), or None
+    unrolled     how many steps of loops it has one after the other, or 0
     """
 
     __slots__ = (
         *("alone", "captured", "constants", "finish", "inputs", "kept", "environment", "overwrites", "plan"),
-        *("run", "streams"),
+        *("run", "streams", "unrolled"),
     )
 
     def __init__(
@@ -63,6 +65,7 @@ class Specialisation:
     ) -> None:
         self.captured, self.inputs = captured, inputs
         self.constants = {k: c for k, c in captured.constants.items() if isinstance(c, Host)}
+        self.unrolled = unrolled(captured.graph)
         graph = captured.graph.copy()
         output = graph.output_node()
         results = output.args[0][: len(output.args[0]) - len(captured.written)]
@@ -215,6 +218,12 @@ def overlap(a: Any, b: Any) -> bool:
 def steps_back(x: Any, v: Buffer) -> bool:
     """Whether an argument is a view that steps back through the memory of its root: its buffer v is a copy."""
     return type(x) in ARRAY_TYPES and x._root is not None and not overlap(v, read(x._root))
+
+
+def unrolled(graph: Graph) -> int:
+    """How many nodes a graph has, if they are many for the lines that they come from; else 0."""
+    lines = [n.meta["where"] for n in graph.nodes if "where" in n.meta]
+    return len(lines) if len(lines) > max(STEPS, TURNS * len(set(lines))) else 0
 
 
 def lowered(graph: Graph, compiler: str) -> Graph:
