@@ -1,7 +1,9 @@
 """Loops under jit: compiled as loops, and exactly what Python does."""
 
 import importlib.util
+import itertools
 import sys
+import warnings
 from pathlib import Path
 
 import loop_fuzzer
@@ -858,6 +860,58 @@ def test_slopes_at_a_corner_are_those_of_eager_gradients():
     x = np.array([0.0, 0.0, 0.0, 3.0, 4.0])
     for g in (minnp.grad(jit(corners)), jit(minnp.grad(corners))):
         numpy.testing.assert_allclose(numpy.asarray(g(x)), numpy.asarray(minnp.grad(corners)(x)), rtol=1e-12)
+
+
+NUMBERS = [0.0, -0.0, 1.0, -1.5, 2.5, numpy.inf, -numpy.inf, numpy.nan, 1e30, 90.0, -745.0, 1e-40]
+OF_TWO = ["logaddexp", "logaddexp2", "nextafter", "heaviside", "float_power", "logical_xor", "mod", "copysign"]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", OF_TWO)
+def test_functions_of_two_numbers_have_numpys_bits_and_warnings(name, dtype):
+    function = getattr(np, name)
+
+    def each(x, y):
+        out = np.zeros(len(x))
+        for i in range(len(x)):
+            out[i] = function(x[i], y[i])
+        return out
+
+    numbers = [*NUMBERS, float(numpy.finfo(dtype).max)]
+    x, y = (numpy.array(v, dtype) for v in zip(*itertools.product(numbers, numbers)))
+    found = []
+    minnp.report(reset=True)
+    for f in (each, jit(each)):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            found.append((numpy.asarray(f(np.array(x), np.array(y))).tobytes(), {str(w.message) for w in told}))
+    # the sign of a NaN is nobody's
+    numpy.testing.assert_array_equal(*[numpy.frombuffer(bits) for bits, _ in found])
+    assert found[0][1] == found[1][1]
+    assert not [r for r in minnp.report() if r["function"].startswith("loop in")]
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2", "nextafter", "heaviside", "float_power"])
+def test_functions_of_two_numbers_have_their_eager_gradients(name):
+    function = getattr(np, name)
+
+    def total(x, y):
+        t = 0.0
+        for i in range(len(x)):
+            t += function(x[i], y[i]) * (i + 1)
+        return t
+
+    corner = [-numpy.inf, -numpy.inf] if name.startswith("log") else [0.0, 0.0]
+    for pairs in ([(0.5, 0.0), (1.5, 1.5), (2.0, -1.0), (0.25, 3.0)], [corner, (0.0, 0.0), (3.0, 0.0), (1.0, 2.0)]):
+        x, y = zip(*pairs)
+        for k in range(2):
+            with numpy.errstate(all="ignore"):
+                want = minnp.grad(total, k)(np.array(x), np.array(y))
+                for g in (minnp.grad(jit(total), k), jit(minnp.grad(total, k))):
+                    numpy.testing.assert_allclose(g(np.array(x), np.array(y)), want, rtol=1e-12)
+    x, y = np.array([0.5, 1.5, 2.0]), np.array([1.0, 1.5, -1.0])
+    twice = lambda f: minnp.grad(lambda x: np.sum(minnp.grad(f)(x, y) ** 2))
+    numpy.testing.assert_allclose(jit(twice(total))(x), twice(total)(x), rtol=1e-11)
 
 
 def sort_part(a, lo, hi):

@@ -18,6 +18,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as onp
+
 from .interchanged import interchanged
 from .ir import (
     BOOL,
@@ -875,6 +877,7 @@ class _Adjoint(_Derivative):
 LOW, HIGH = -(2**62), 2**62
 EXPENSIVE = {"exp", "log", "sin", "cos", "tan", "tanh", "pow", "sinh", "cosh", "log1p", "expm1", "arctan2", "hypot"}
 EXPENSIVE |= {"sqrt", "div", "arcsin", "arccos", "arctan", "cbrt", "log2", "log10", "exp2", "atan2"}
+EXPENSIVE |= {"logaddexp", "logaddexp2"}
 QUICK = {"sqrt", "div"}  # in a place or a condition, which one by one would go to the tape
 MOST = 50  # operations of these
 
@@ -960,7 +963,9 @@ def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterato
         sign = f("select", E("gt", (x, c(0)), BOOL), c(1), f("select", E("lt", (x, c(0)), BOOL), c(-1), c(0)))
         return iter((mul(g, sign),))
     if op == "pow":
-        first = mul(y, f("pow", x, sub(y, c(1))))
+        less = sub(y, c(1))
+        less = less if constant(y) else f("select", E("eq", (y, c(0)), BOOL, 0, 1), c(0), less)  # of 0 ** 0 it is 0
+        first = mul(y, f("pow", x, less))
         safe = f("select", E("gt", (x, c(0)), BOOL), f("log", x), c(0))
         return iter((strong(g, mul(g, first)), strong(g, mul(g, mul(again(), safe)))))
     if op == "mod":
@@ -973,6 +978,13 @@ def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterato
     if op == "hypot":
         size = nonzero(again())
         return iter((strong(g, div(mul(g, x), size)), strong(g, div(mul(g, y), size))))
+    if op in ("logaddexp", "logaddexp2"):  # each has its share of the sum; of sums that are 0 or inf, none
+        least = c(0.5 * float(onp.finfo(kind.dtype).min))
+        down = f("select", E("lt", (again(), least), BOOL, 0, 1), least, again())
+        share = lambda x: f("exp2" if op == "logaddexp2" else "exp", sub(x, down))
+        return iter((strong(g, mul(g, share(x))), strong(g, mul(g, share(y)))))
+    if op == "nextafter":
+        return iter((g, c(0)))
     if op in ("min", "max"):
         return iter((None, None))
     one = {

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as onp
 
+from ..api.functions import PUBLIC
 from ..cpu.threads import prange
 from ..rows import budget
 from .arrays import ONE, Lazy, Masked
@@ -2084,7 +2085,7 @@ class Translator(Building):
         if found is None:
             raise self.fail(f"a call of {getattr(f, '__name__', f)!s}")
         where, name = found
-        spoken, named = self.spoken, "square" if name == "square" else None
+        spoken, named = self.spoken, name if name in ("square", "float_power") else None
         if where == "np":
             spoken = "" if name in NUMPYS or name in UNARY or name in BINARY or named else None
         with self.saying(None if name == "divmod" else spoken, named):
@@ -2565,7 +2566,7 @@ class Translator(Building):
                 lambda v: self.binary("mul", self.temporary(v[0]), v[0]),
                 self.of_numpy(args),
             )
-        if name in ("logical_and", "logical_or"):
+        if name in ("logical_and", "logical_or", "logical_xor"):
             op = name[8:]
             return self.elementwise(
                 getattr(onp, name), lambda v: E(op, (self.truth(v[0]), self.truth(v[1])), Kind("b1"), 0, 1), args
@@ -2593,6 +2594,18 @@ class Translator(Building):
                 return self.as_numpy(out, Kind(x.kind.code))
 
             return self.elementwise(onp.sign, sign, args)
+        if name == "heaviside":
+
+            def step(v: list[E]) -> E:
+                kind = self.together_as("np.heaviside", onp.heaviside, v[0], v[1])
+                x, half = self.temporary(self.cast(v[0], kind)), self.temporary(self.cast(v[1], kind))
+                test = lambda op, y: E(op, (x, y), BOOL, 0, 1)
+                zero, one = const(0.0, kind), const(1.0, kind)
+                side = E("select", (test("lt", zero), zero, one), kind)
+                out = E("select", (test("eq", zero), half, side), kind)
+                return self.temporary(E("select", (test("ne", x), const(math.nan, kind), out), kind))
+
+            return self.elementwise(onp.heaviside, step, args)
         if name in ("real", "imag") and len(args) == 1 and isinstance(args[0], E) and args[0].kind.letter == "c":
             return E(name, (self.temporary(args[0]),), Kind("f8" if args[0].kind.code == "c16" else "f4"))
         if name in UNARY or name in ("conj", "conjugate"):
@@ -2601,6 +2614,8 @@ class Translator(Building):
 
             def two(v: list[E]) -> E:
                 kind = result_kind(getattr(onp, name), (v[0].kind, v[1].kind))
+                if kind.letter != "f":
+                    raise self.fail(f"np.{name} of {kind}")
                 return self.temporary(E(BINARY[name], (self.cast(v[0], kind), self.cast(v[1], kind)), kind))
 
             return self.elementwise(getattr(onp, name), two, args)
@@ -2753,7 +2768,10 @@ def known_function(f: Any) -> tuple[str, str] | None:
         return "np", "norm"
     # without __getattr__, by which NumPy warns of names that it once had
     for called in (name, ALIASES.get(name, name)):
-        if vars(onp).get(called) is f or (ours is not None and vars(ours).get(called) is f):
+        host = vars(onp).get(called)
+        if host is f or (ours is not None and vars(ours).get(called) is f):
+            return "np", name
+        if isinstance(host, onp.ufunc) and PUBLIC.get(host) is f:  # ours may have been asked for an alias of it alone
             return "np", name
     if getattr(builtins, name, None) is f:
         return "builtins", name

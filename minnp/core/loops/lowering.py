@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import math
 import os
 import platform
 import struct
@@ -95,7 +96,7 @@ INSTRUCTIONS = {"sqrt", "floor", "ceil", "trunc", "copysign"}
 ELEMENTARY = {f.__name__: f for f in (functions.exp, functions.expm1, functions.exp2, functions.tanh)}
 ELEMENTARY |= {f.__name__: f for f in (functions.log, functions.log2, functions.log10, functions.log1p)}
 LOGARITHMS = {"log", "log2", "log10", "log1p"}
-LIBM = {"log1p", "expm1", "cbrt", "hypot", "fmod"}
+LIBM = {"log1p", "expm1", "cbrt", "hypot", "fmod", "nextafter"}
 
 
 DEPTH = 2000  # of calls of functions in themselves, at most: Python's own limit is less, mostly
@@ -173,6 +174,9 @@ MODULUS = {  # within an ulp of hypot; powers of two bring squares into the rang
     "llvm.sqrt.f64": "declare double @llvm.sqrt.f64(double)",
     "llvm.fabs.f64": "declare double @llvm.fabs.f64(double)",
 }
+
+
+LOGARITHMS_OF_SUMS = {"logaddexp": ("exp", math.log(2), 1.0), "logaddexp2": ("exp2", 1.0, 1 / math.log(2))}
 
 
 class NotLowered(Exception):
@@ -1211,9 +1215,29 @@ class Lowering:
             return self.pair(*args, kind)
         if op == "pow" and t == "double":
             return self.call("pow", args, t)
+        if op in LOGARITHMS_OF_SUMS:
+            return self.log_of_sum(op, args, given)
         if self.plain and op in ELEMENTARY and not kind.python:
             return self.elementary(op, args[0], given)
         return self.call(op, args, t)
+
+    def log_of_sum(self, op: str, args: list[str], given: Kind) -> str:
+        """np.logaddexp and np.logaddexp2 as NumPy computes them; where both are equal, infinities among them, there is
+        no difference to be taken."""
+        t, (x, y), (power, same, unit) = type_of(given), args, LOGARITHMS_OF_SUMS[op]
+        zero = real(0.0, given.code)
+        equal = self.do(f"fcmp oeq {t} {x}, {y}")
+        apart = self.do(f"select i1 {equal}, {t} {zero}, {t} {y}")
+        apart = self.do(f"fsub {t} {self.do(f'select i1 {equal}, {t} {zero}, {t} {x}')}, {apart}")
+        first = self.do(f"fcmp ogt {t} {apart}, {zero}")
+        larger = self.do(f"select i1 {first}, {t} {x}, {t} {y}")
+        down = self.do(f"select i1 {first}, {t} {self.do(f'fneg {t} {apart}')}, {t} {apart}")
+        more = self.call("log1p", [self.call(power, [down], t)], t)
+        if unit != 1.0:
+            more = self.do(f"fmul {t} {real(unit, given.code)}, {more}")
+        more = self.do(f"select i1 {equal}, {t} {real(same, given.code)}, {t} {more}")
+        self.meet(self.do(f"fcmp uno {t} {x}, {y}"))  # of which NumPy warns
+        return self.do(f"fadd {t} {larger}, {more}")
 
     def elementary(self, op: str, x: str, kind: Kind) -> str:
         """A function of NumPy's in a loop without loops and branches, whose instructions become vectors with it."""

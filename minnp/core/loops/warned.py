@@ -18,7 +18,8 @@ from .operations import place
 OPERATORS = {"add": "add", "sub": "subtract", "mul": "multiply", "div": "divide", "floordiv": "floor_divide"}
 OPERATORS |= {"mod": "remainder", "pow": "power"}
 FUNCTIONS = {"sqrt", "exp", "sin", "cos", "tan", "tanh", "sinh", "cosh", "arcsin", "arccos", "expm1", "exp2", "hypot"}
-FUNCTIONS |= LOGARITHMS | {"fmod"}
+SUMS = {"logaddexp", "logaddexp2"}  # NumPy says that it met an invalid value where it was given a NaN
+FUNCTIONS |= LOGARITHMS | SUMS | {"fmod", "nextafter"}
 CLASSES = {"divide": "divide by zero", "over": "overflow", "invalid": "invalid value"}
 ONCE = {"default", "module", "once"}  # what filters say of warnings that are shown once for a line
 
@@ -120,7 +121,7 @@ class Noting(Builder):
             return
         name = self.named or {"cast": "cast", "atan2": "arctan2"}.get(e.op) or OPERATORS.get(e.op) or e.op
         name = f"{self.spoken}{name}" if e.op in OPERATORS else name
-        floats = [a for a in e.args if a.kind.letter == "f"]
+        floats = [a for a in e.args[: 1 if e.op == "nextafter" else None] if a.kind.letter == "f"]
         infinite = every("and", [test("isinf", out), *[test("finite", a) for a in floats]])
         divisor = {"div": 1, "floordiv": 1, "pow": 0}.get(e.op)
         if divisor is not None:
@@ -129,7 +130,7 @@ class Noting(Builder):
             self.happened("over", name, test("and", infinite, test("not", by_zero)), e)
         else:
             self.happened("divide" if e.op in LOGARITHMS else "over", name, infinite, e)
-        fine = [test("not", test("isnan", a)) for a in floats]
+        fine = [test("not", test("isnan", a)) for a in floats if e.op not in SUMS]
         self.happened("invalid", name, every("and", [test("isnan", out), *fine]), e)
 
     def happened(self, what: str, name: str, event: E, e: E) -> None:
