@@ -16,7 +16,9 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import grad, jit
+from minnp.core.jit import compilation
 from minnp.core.jit.jit import FEW, LONG_CALL, PLAIN, TIMED, Trial
+from minnp.core.llvm import engine
 from minnp.core.rows.state import raises
 
 
@@ -203,3 +205,20 @@ def soft_steps(v: Any, n: int) -> Any:
             out[c] = 0.5 * out[c] + np.tanh(out[c - 2] + x)
             seen[f"{i}"] = c  # a text: the loop stays Python
     return out
+
+
+@pytest.mark.skipif(not engine.available(), reason="without llvmlite NumPy runs every graph")
+def test_unrolled_loops_whose_machine_code_would_come_too_late_are_numpys(monkeypatch: Any) -> None:
+    monkeypatch.setattr(compilation, "FAST", 1)
+    loss = lambda v, n: np.sum(soft_steps(v, n))
+    v = np.linspace(0.1, 0.9, 8)
+    for f in (loss, grad(loss)):
+        minnp.reset_report()
+        g = jit(f)
+        for k in range(3):
+            onp.testing.assert_allclose(g(v + k, 6), f(v + k, 6), rtol=1e-12)
+        assert "would take more than 2.0 s" in str(minnp.report()) and g.cache_info()["paths"] == 1
+    minnp.reset_report()
+    straight = jit(lambda x: np.sum(np.exp(x) * x))  # has no loops, and what it computes is not known to be short
+    onp.testing.assert_allclose(straight(v), (onp.exp(v) * v).sum())
+    assert "would take" not in str(minnp.report())

@@ -57,6 +57,7 @@ from .streams import drawn_at_device
 
 DECISIONS = 64  # branches on data, after which other data would hardly ever take the same way
 WANTING = (VirtualArray.__name__, "__array__ method not producing an array")  # words of errors about stand-ins
+RECORDING = 0.5  # of what a function may take at first: the rest is for its graph
 SINGLES = 1_000  # operations of Python's numbers
 MANY, MOST = 2_500, 10_000  # nodes of a graph, after which the rest of the program runs as it is: at the latter always
 
@@ -187,8 +188,9 @@ class CaptureTrace(Trace):
         self._effect(guard, node, "value", True)
 
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
-        if (count := len(self.graph)) > MANY and (count > MOST or self.deadline.passed()):
-            most = f"does more than {MOST} things" if count > MOST else f"takes more than {budget.seconds} s to record"
+        if (count := len(self.graph)) > MANY and (count > MOST or self.deadline.passed(RECORDING)):
+            seconds = f"{RECORDING * budget.seconds} s"
+            most = f"does more than {MOST} things" if count > MOST else f"takes more than {seconds} to record"
             way = "" if importlib.util.find_spec("llvmlite") else ": pip install llvmlite, which compiles loops"
             self.ends(f"the function's Python, loops that stay Python unrolled, {most}{way}")
             return bind(row, values, params)
@@ -453,11 +455,13 @@ class Captured:
     left        why the graph does not hold what the function did, or ""
     ended       whether every other capture would end as well
     keeps       whether the function kept what it computed in objects outside
+    deadline    when what becomes of the graph is to be done
     """
 
     __slots__ = (
         "changes",
         "constants",
+        "deadline",
         "ended",
         "fixed",
         "graph",
@@ -663,7 +667,7 @@ def _captured(
     scalars = [i for i, v in enumerate(values) if isinstance(lower(v), onp.generic) and i not in already]
     rebuild_out = tree_flatten(rebuild_out(list(range(len(parts)))))[1]  # of a tree that holds none of these arrays
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed, scalars)
-    captured.left, captured.ended = trace.left, trace.ended
+    captured.left, captured.ended, captured.deadline = trace.left, trace.ended, trace.deadline
     made = (
         captured,
         [p.value if type(p) is Live else _handed_out(p) for p in parts],

@@ -6,6 +6,7 @@ with the reductions that end them, are one pass over memory, shared by all cores
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -28,11 +29,19 @@ from .unrolled import gather_parts, gather_steps, large_product, row_name
 LARGE = 1 << 14  # elements from which an array is worth a pass of its own, on all cores
 # Small arrays beside large products: to compile takes longer than it saves in a thousand runs where they are less than
 CALL, ELEMENT = 2e-6, 1e-9  # this many seconds in NumPy, of a call and of each element,
+FAST = 2_000_000  # characters of IR that become machine code in a second
 SHARE, SPEED = 0.01, 1e11  # this part of what all operations take at so many a second.
 
 
-def compile_native(graph: Graph) -> Graph:
-    """The graph with what can be compiled in machine code; sums and elementary functions may differ by a few ulp."""
+class NoTime(Exception):
+    """Machine code would come too late."""
+
+
+def compile_native(graph: Graph, left: Callable[[], float] | None = None) -> Graph:
+    """The graph with what can be compiled in machine code; sums and elementary functions may differ by a few ulp.
+
+    left    the seconds that are left for it. Raises NoTime where it would take more
+    """
     shaped = lambda n: isinstance(n.target, Primitive) and isinstance(n.meta.get("value"), Meta)  # no Python object
     work = sum(operations(n) or 0 for n in graph.nodes if shaped(n) and not is_loop(n))
     overwrite(graph)
@@ -49,6 +58,9 @@ def compile_native(graph: Graph) -> Graph:
     if not kernels:
         return graph
     frame(graph)
+    length = sum(len(k.text.body) for k in kernels if k.text is not None)
+    if left is not None and length / FAST > left():
+        raise NoTime
     assemble(kernels)
     tile(graph)
     graph.eliminate_dead_code()

@@ -37,7 +37,7 @@ from ..graph.signature import Static, changes, exactly, guard_of, kind
 from ..llvm import engine as native
 from ..loops import RAN, recursive, staged
 from ..passes import optimize
-from ..rows import policy
+from ..rows import budget, policy
 from ..rows.error_state import asked
 from ..rows.on_device import free
 from ..rows.pytree import all_besides, open_tree, tree_flatten
@@ -472,7 +472,11 @@ class Jitted(Dispatch):
             self._of_no_use(key)
         else:
             self.useless.pop(key, None)
-        path = known or Specialisation(captured, inputs, self.compiler, backend, [p for p in found if p.stays()])
+        stays = [p for p in found if p.stays()]
+        path = known or Specialisation(captured, inputs, self.compiler, backend, stays, hurries=True)
+        if path is not known and path.late:
+            what = f"machine code of its {path.unrolled} steps, loops unrolled"
+            self._reports(f"{what}, would take more than {budget.seconds} s with what came before: NumPy runs them")
         paths.insert(0, path)
         if captured.written and not path.apart([values[i] for i in inputs]):
             return self.function(*args, **kwargs)

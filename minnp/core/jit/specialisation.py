@@ -26,7 +26,7 @@ from ..llvm import engine as native
 from ..passes import fuse_elementwise, optimize
 from ..rows.primitive import Meta, Primitive
 from ..rows.value import Buffer, Host
-from .compilation import compile_native
+from .compilation import NoTime, compile_native
 from .executor import compile_host
 from .overwriting import donate_to_loops, write_arguments
 from .unrolled import gather_parts
@@ -48,10 +48,11 @@ class Specialisation:
     environment  what it reads besides its arguments (closures.py), or None
     plan         of what a call does, for the C part (dispatch.hpp), or None
     unrolled     how many steps of loops it has one after the other, or 0
+    late         whether NumPy runs these because machine code would have come too late
     """
 
     __slots__ = (
-        *("alone", "captured", "constants", "finish", "inputs", "kept", "environment", "overwrites", "plan"),
+        *("alone", "captured", "constants", "finish", "inputs", "kept", "environment", "late", "overwrites", "plan"),
         *("run", "streams", "unrolled"),
     )
 
@@ -62,6 +63,7 @@ class Specialisation:
         compiler: str,
         backend: Any = None,
         found: Sequence[Binding] = (),
+        hurries: bool = False,
     ) -> None:
         self.captured, self.inputs = captured, inputs
         self.constants = {k: c for k, c in captured.constants.items() if isinstance(c, Host)}
@@ -78,8 +80,15 @@ class Specialisation:
         self.environment = self._environment(graph, found)
         self.alone = None if backend is not None or compiler == "numpy" else alone(graph)
         run = self._run_beside(graph, backend, compiler)
+        self.late = False
         if run is None:
-            graph = lowered(graph, compiler if backend is None else "numpy")
+            compiler = compiler if backend is None else "numpy"
+            try:
+                hurry = hurries and self.unrolled and compiler == "auto"
+                graph = lowered(graph, compiler, captured.deadline.left if hurry else None)
+            except NoTime:
+                self.late = True
+                graph = lowered(graph, "numpy")
             donate_to_loops(graph)
             self.overwrites = write_arguments(graph, captured.written)
             run = compile_host(graph, captured.constants, compiler == "numpy", True, self.environment)
@@ -226,13 +235,14 @@ def unrolled(graph: Graph) -> int:
     return len(lines) if len(lines) > max(STEPS, TURNS * len(set(lines))) else 0
 
 
-def lowered(graph: Graph, compiler: str) -> Graph:
-    """The graph as core's executor runs it best: groups of nodes compiled, or fused."""
+def lowered(graph: Graph, compiler: str, left: Callable[[], float] | None = None) -> Graph:
+    """The graph as core's executor runs it best: groups of nodes compiled, or fused. Raises NoTime where fewer seconds
+    are left than that takes."""
     if len(graph) > UNROLLED:  # of an unrolled loop: machine code would take longer to make than it ever saves
         return fuse_elementwise(graph)
     if compiler == "llvm" or (compiler != "numpy" and native.available()):
         try:
-            return fuse_elementwise(compile_native(graph.copy()))
+            return fuse_elementwise(compile_native(graph.copy(), left))
         except native.NoRoom:  # NumPy runs it
             pass
     gather_parts(graph)

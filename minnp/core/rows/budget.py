@@ -13,8 +13,9 @@ def set_compile_budget(limit: float) -> float:
     """Let `jit` spend up to `limit` seconds of the processor's time on compiling one loop; the limit until now.
 
     A loop that would take longer is Python's, and `minnp.report()` says so; one that would take more than half of it
-    is compiled with less optimisation. A function whose Python does more than 2,500 things, and takes longer to record
-    (what they compute is not counted), runs as it is. The default is 2, or the environment's MINNP_COMPILE_BUDGET.
+    is compiled with less optimisation. A function whose Python does more than 2,500 things, and takes more than half of
+    it to record (what they compute is not counted), runs as it is; one of unrolled loops whose machine code would be
+    late by then is NumPy's. The default is 2, or the environment's MINNP_COMPILE_BUDGET.
 
     Raises ValueError unless the limit is positive.
 
@@ -61,5 +62,10 @@ class Deadline:
         """Not count the time since then, by `time.thread_time`."""
         self.end += time.thread_time() - begin
 
-    def passed(self) -> bool:
-        return time.thread_time() > self.end
+    def passed(self, share: float = 1.0) -> bool:
+        """Whether this share of the time is used up."""
+        return self.left() < (1 - share) * seconds
+
+    def left(self) -> float:
+        """Seconds."""
+        return self.end - time.thread_time()
