@@ -68,7 +68,10 @@ def guard(value: Any, kind: str, expected: Any) -> None:
         if not any(map(onp.ndim, value)):
             raise Diverged
     elif isinstance(expected, (onp.ndarray, onp.generic)):
-        if not onp.array_equal(value, expected, equal_nan=expected.dtype.kind in "fc"):
+        number = getattr(value, "shape", None) == expected.shape == ()  # of most branches, and array_equal takes 4 us
+        if not (number and value == expected) and not onp.array_equal(
+            value, expected, equal_nan=expected.dtype.kind in "fc"
+        ):
             raise Diverged
         if expected.dtype.kind in "fc" and not expected.all() and _signs(value) != _signs(expected):
             raise Diverged
