@@ -997,6 +997,7 @@ def named(s: Any) -> str:
         lambda s: [type(v) is int for v in (s, 1)],
         lambda s: sorted([s, s], key=lambda v: type(v) is int) == [s, s],
         lambda s: type(s)(3.75),
+        lambda s: [k := s, type(k) is int][1],
     ],
 )
 def test_types_of_numbers_are_asked_anywhere(f):

@@ -507,9 +507,10 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     before.writes = not WRITING.isdisjoint(names)
     itself = getattr(inspect.unwrap(function), "__code__", None)
     before.kinds = any(map(kinds_asked, codes))
+    arguments = set() if itself is None else set(itself.co_varnames[: itself.co_argcount + itself.co_kwonlyargcount])
     for code in codes:
         asked = typed_variables(code)
-        before.types |= any("." in name for name in asked) or (code is not itself and bool(asked - {"self"}))
+        before.types |= any("." in name for name in asked) or bool(asked - (arguments if code is itself else {"self"}))
     for p in found:
         p.asked = reached(p) and not p.foreign
         if p.asked and type(p.value) is Host and p.value.size:
