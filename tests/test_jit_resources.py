@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import traceback
+import tracemalloc
 import weakref
 from pathlib import Path
 from typing import Any
@@ -229,3 +230,83 @@ def test_no_instruction_is_read_where_pythons_bytecode_is_not_known(monkeypatch:
     with pytest.raises(AssertionError, match="traced for a mask that is given"):
         fx.symbolic_trace(of_none)(np.ones(2))
     assert tracer.reads_mode(nn.Dropout(0.5), "test")
+
+
+def test_a_copy_of_an_argument_that_is_only_read_takes_no_memory() -> None:
+    @jit
+    def read(x: Any) -> Any:
+        a, total = x.copy(), 0.0
+        for i in range(a.shape[0]):
+            total += a[i, i] * a[0, i]
+        return total + a.T[1:].max()
+
+    x = onp.random.default_rng(0).random((400, 400))
+    given = np.array(x)
+    for _ in range(4):
+        got = read(given)
+    assert float(got) == pytest.approx(sum(x[i, i] * x[0, i] for i in range(400)) + x.T[1:].max())
+    tracemalloc.start()
+    try:
+        read(given)
+        assert tracemalloc.get_traced_memory()[1] < x.nbytes / 2 or not engine.available()
+    finally:
+        tracemalloc.stop()
+    across = np.array(x).T  # is copied: reductions of other layouts round otherwise
+    assert float(read(across)) == float(read(np.array(x.T.copy())))
+
+
+@pytest.mark.parametrize("compiler", ["auto", "numpy"])
+def test_copies_that_are_returned_or_written_to_are_the_functions_own(compiler: str) -> None:
+    def written(x: Any) -> Any:
+        a = x.copy()
+        total = a.sum()
+        a[1:3] = 7.0
+        return total + a.sum()
+
+    def looped(x: Any) -> Any:
+        a = x.copy()
+        for i in range(1, len(a)):
+            a[i] += a[i - 1]
+        return a
+
+    def both(x: Any) -> Any:
+        a = x.copy()
+        x *= 2.0
+        return (a * x).sum()
+
+    n = 50_000
+    shown = {"whole": lambda x: x.copy(), "part": lambda x: x.copy()[1:], "turned": lambda x: x.copy().reshape(2, -1).T}
+    for name, f in {**shown, "written": written, "looped": looped, "both": both}.items():
+        compiled_f = jit(f, compiler=compiler)
+        for _ in range(3):
+            x, expected = np.arange(float(n)), onp.arange(float(n))
+            got, want = compiled_f(x), f(expected)
+            assert onp.array_equal(got, want) and onp.array_equal(x, expected), name
+            if name in shown:
+                got[...] = -1.0
+                assert onp.array_equal(x, expected), name
+
+
+@compiled
+def test_products_with_rows_that_are_all_the_same_multiply_one_row() -> None:
+    """As the gradient of a sum of products does; JAX and torch multiply matrices of ones."""
+    rng = onp.random.default_rng(1)
+    a, b, c = rng.random((90, 100)), rng.random((100, 110)), rng.random((110, 95))
+    one, others = onp.ones((90, 95)), [np.array(v) for v in (a, b, c)]
+    expected = [one @ c.T @ b.T, a.T @ one @ c.T, b.T @ (a.T @ one)]
+    losses = [lambda a, b, c: (a @ b @ c).sum(), lambda a, b, c: (a @ (b @ c) * 2.0).mean() * (90 * 95 / 2)]
+    for k, f in enumerate(losses * 3):
+        g = jit(grad(f, k % 3))
+        for _ in range(3):
+            got = g(*others)
+        onp.testing.assert_allclose(got, expected[k % 3], rtol=1e-12)
+        got[0, 0] = -1.0  # it is the caller's
+        onp.testing.assert_allclose(g(*others), expected[k % 3], rtol=1e-12)
+        assert "repeated" in next(iter(g.paths.values()))[0].run.source
+    b[:, 3] = onp.nan
+    assert onp.isnan(jit(grad(lambda a, b: (a @ b).sum()))(others[0], np.array(b))).all()
+    ours = np.array(onp.ones((90, 90)))  # somebody may write to it
+    read = jit(lambda a: ours @ a)
+    onp.testing.assert_allclose(read(others[0]), onp.ones((90, 90)) @ a)
+    ours[0, 0] = 5.0
+    onp.testing.assert_allclose(read(others[0]), onp.asarray(ours) @ a)

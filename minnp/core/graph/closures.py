@@ -1008,11 +1008,12 @@ def _lie_alike(a: Any, b: Any) -> bool:
 
 
 def seal(graph: Graph, constants: dict[str, Any]) -> None:
-    """Mark the constants of a capture that the function made itself and nobody holds any more: they cannot change."""
+    """Mark the constants of a capture that the function made itself and nobody holds any more: they cannot change. A
+    number repeated along axes shows the memory of a number of NumPy's, which does not change either."""
     if not state.CODE_IS_KNOWN:
         return
     for node in graph.find_nodes(op="get_attr"):
         alone = references(operator.getitem, constants, node.target) == 3  # all the capture's own
         value = constants[node.target]
-        if alone and type(value) is Host and value.flags.owndata:
+        if alone and type(value) is Host and (value.flags.owndata or isinstance(value.base, onp.generic)):
             node.meta["sealed"] = True

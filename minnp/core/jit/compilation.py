@@ -19,9 +19,10 @@ from ..graph.graph import Graph, Node
 from ..llvm.kernels import Frame, Kernel, Large, Small, assemble
 from ..llvm.lowering import lower, placeholder
 from ..llvm.steps import Input, Map, Solve, Value, View
+from ..passes.constants import Known, add_constant
 from ..passes.cost import operations
 from ..passes.fusion import Cluster, gather, in_order, unbroadcast
-from ..rows.primitive import Meta, Primitive
+from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.value import Host
 from .tiling import tile
 from .unrolled import gather_parts, gather_steps, large_product, row_name
@@ -45,6 +46,7 @@ def compile_native(graph: Graph, left: Callable[[], float] | None = None) -> Gra
     shaped = lambda n: isinstance(n.target, Primitive) and isinstance(n.meta.get("value"), Meta)  # no Python object
     work = sum(operations(n) or 0 for n in graph.nodes if shaped(n) and not is_loop(n))
     overwrite(graph)
+    repeat_products(graph)
     gather_steps(graph)
     gather_parts(graph, LARGE)
     add_products(graph)
@@ -78,6 +80,44 @@ def overwrite(graph: Graph) -> None:
         if whole and new.meta.get("value") == node.meta.get("value"):
             node.replace_all_uses_with(new)
             graph.erase_node(node)
+
+
+def repeat_products(graph: Graph) -> None:
+    """A product with a large matrix of rows, or columns, that are all the same is that of one of them, repeated: the
+    gradient of a sum or mean of a product."""
+    known = Known(graph, attributes=False)
+    found: dict[tuple[Node, int], Node] = {}  # (matrix, axis along which it repeats) -> its first row or column
+    for node in graph.nodes:
+        if row_name(node) != "matmul" or not large_product(node):
+            continue
+        for axis, x in enumerate(node.args):
+            value = known(x) if x.op == "get_attr" and (x, axis) not in found else None
+            if value is not None and (value == (first := value[:1] if axis == 0 else value[:, :1])).all():
+                with graph.inserting_before(node):
+                    found[x, axis] = add_constant(graph, first, "repeated")
+            if (x, axis) in found:
+                one, *repeated = repeat(graph, node, axis, found[x, axis])
+                found.update({(n, axis): one for n in repeated})
+                break
+    graph.eliminate_dead_code()
+
+
+def repeat(graph: Graph, node: Node, axis: int, part: Node) -> tuple[Node, Node, Node]:
+    """The product with one row or column, that one repeated, as a view, and a copy of it: one of these stands for the
+    node."""
+    meta = node.meta["value"]
+    one_of = tuple([1 if k == axis else n for k, n in enumerate(meta.shape)])
+    with graph.inserting_before(node):
+        args = tuple([part if k == axis else x for k, x in enumerate(node.args)])
+        one = graph.create_node("call_function", TABLE["matmul"], args)
+        wide = graph.create_node("call_function", TABLE["broadcast_to"], (one,), {"shape": meta.shape})
+        dense = graph.create_node("call_function", TABLE["copy"], (wide,), {"order": "C"})
+    one.meta["value"] = Meta(one_of, meta.dtype)
+    wide.meta.update(node.meta)
+    dense.meta.update(node.meta)
+    for user in list(node.users):  # others may want the memory
+        user.replace_input_with(node, wide if getattr(user.target, "elementwise", False) else dense)
+    return one, wide, dense
 
 
 def add_products(graph: Graph) -> None:

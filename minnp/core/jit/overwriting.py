@@ -1,15 +1,19 @@
 """Writing in place: the last value of an argument that a graph overwrites is computed where the argument lies, and
-loops write into arrays of the graph that nobody reads after them."""
+loops write into arrays of the graph that nobody reads after them. Reading in place: a copy of an argument that nobody
+writes to is the argument itself."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import numpy as onp
 
 from ..cpu import products
 from ..graph.aliasing import donated, is_write, last_read, made_here, shares
 from ..graph.effects import guard, is_loop, pick
 from ..graph.graph import Graph, Node
 from ..llvm.kernels import Large
+from ..rows.primitive import TABLE, Meta
 
 
 def write_arguments(graph: Graph, written: list[int]) -> list[int]:
@@ -62,6 +66,31 @@ def redirect(writer: Node, final: Node, target: Node, at: dict[Node, int]) -> bo
     if writer.target is products.update and writer.args[0] is target and target not in writer.args[1:]:
         writer.kwargs = {**writer.kwargs, "out": target}
         return True
+    return False
+
+
+# ------------------------------------------------------------------ copies
+def read_arguments(graph: Graph) -> None:
+    """Let what is only read of a copy of an argument be read where the argument lies, if it lies in C order."""
+    for copy in graph.find_nodes(op="call_function", target=TABLE["copy"]):
+        source, value = copy.args[0], copy.meta.get("value")
+        if source.op != "placeholder" or copy.kwargs != {"order": "C"} or type(value) is not Meta or not value.shape:
+            continue
+        if not leaves(copy):
+            copy.target, copy.kwargs = onp.ascontiguousarray, {}
+
+
+def leaves(node: Node) -> bool:
+    """Whether a node's array, or a view of it, may be returned, or written to if it is nobody else's."""
+    for user in node.users:
+        if user.op == "output" or (is_write(user) and user.args[0] is node):
+            return True
+        if is_loop(user):
+            code = user.target.code
+            if code.program.results or any(user.args[place] is node for place in code.places):
+                return True
+        elif shares(user) and leaves(user):
+            return True
     return False
 
 

@@ -28,7 +28,7 @@ from ..rows.primitive import Meta, Primitive
 from ..rows.value import Buffer, Host
 from .compilation import NoTime, compile_native
 from .executor import compile_host
-from .overwriting import donate_to_loops, write_arguments
+from .overwriting import donate_to_loops, read_arguments, write_arguments
 from .unrolled import gather_parts
 
 UNROLLED = 2_500  # nodes of a graph that is still made machine code
@@ -82,6 +82,7 @@ class Specialisation:
         run = self._run_beside(graph, backend, compiler)
         self.late = False
         if run is None:
+            read_arguments(graph)
             compiler = compiler if backend is None else "numpy"
             try:
                 hurry = hurries and self.unrolled and compiler == "auto"

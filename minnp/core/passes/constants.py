@@ -121,5 +121,5 @@ def _replace(graph: Graph, node: Node, value: Any) -> None:
         with graph.inserting_before(node):
             constant = graph.get_attr(unused(graph, "folded"))
         facts = {"where": node.meta.get("where", ""), "constant": array_of(onp.array(value)), "kind": "array"}
-        constant.meta.update(facts, value=Meta(value.shape, value.dtype))
+        constant.meta.update(facts, value=Meta(value.shape, value.dtype), sealed=True)
         node.replace_all_uses_with(constant)
