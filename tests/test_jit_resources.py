@@ -310,3 +310,45 @@ def test_products_with_rows_that_are_all_the_same_multiply_one_row() -> None:
     onp.testing.assert_allclose(read(others[0]), onp.ones((90, 90)) @ a)
     ours[0, 0] = 5.0
     onp.testing.assert_allclose(read(others[0]), onp.asarray(ours) @ a)
+
+
+@compiled
+def test_large_results_take_the_place_of_arrays_that_nobody_reads_any_more() -> None:
+    def own(a: Any) -> Any:
+        b = a.copy()
+        for i in range(len(b)):
+            b[i, i] = 1.0
+        return b
+
+    def traced(a: Any) -> Any:
+        total = 0.0
+        for i in range(len(a)):
+            total += np.tanh(a[i, i])
+        return (a + total).sum()
+
+    functions = {
+        "turned": lambda a: own(a) + own(a).T,
+        "itself": lambda a: (lambda b: b + b.T)(own(a)),
+        "across": lambda a: (lambda b: b - b[::-1])(own(a)),
+        "returned": lambda a: (lambda b: (b, a - b))(own(a)),
+        "read later": lambda a: (lambda b: (a - b, b[0] * 2.0))(own(a)),
+        "of an argument": lambda a: a - a.T,
+    }
+    x = onp.random.default_rng(2).random((800, 800))  # of 5 MB
+    for name, f in functions.items():
+        g, given = jit(f), np.array(x)
+        for _ in range(3):
+            got, want = g(given), f(x)
+            pairs = zip(got, want, strict=True) if type(got) is tuple else [(got, want)]
+            assert all(onp.array_equal(a, b) for a, b in pairs), name
+            assert onp.array_equal(given, x), name
+    g, given = jit(grad(traced)), np.array(x)
+    slope = onp.ones_like(x) + onp.diag(x.size * (1 - onp.tanh(x.diagonal()) ** 2))
+    for _ in range(3):
+        onp.testing.assert_allclose(g(given), slope)
+    tracemalloc.start()
+    try:
+        got = g(given)
+        assert tracemalloc.get_traced_memory()[1] < 1.5 * x.nbytes
+    finally:
+        tracemalloc.stop()

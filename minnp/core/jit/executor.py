@@ -17,15 +17,16 @@ from ..arrays.array import unwrap
 from ..arrays.devices import drawn
 from ..cpu import products
 from ..cpu.kernels import Beside, is_beside
+from ..cpu.memory import LEAST as RECYCLED
 from ..cpu.sources import keep_source
-from ..graph.aliasing import donated
+from ..graph.aliasing import donated, last_read, made_here
 from ..graph.closures import Environment, define, hold
 from ..graph.effects import Diverged, Under, guard, pick
 from ..graph.graph import Graph, Node, map_nodes
 from ..graph.streams import drawn_at
 from ..llvm.kernels import Large, Small
 from ..passes.fusion import Fused
-from ..rows.primitive import Primitive
+from ..rows.primitive import Meta, Primitive
 from ..rows.value import BINARY, COMPARISON, SYMBOLS
 from . import memory_plan
 from .compilation import lying
@@ -54,7 +55,7 @@ def compile_host(
     """
     names = {} if environment is None else environment.names
     names |= dict.fromkeys([n.name for n in graph.nodes])  # which nothing else may have
-    last_use, writes = _last_uses(graph), donated(graph)
+    last_use, writes, order = _last_uses(graph), donated(graph), {n: i for i, n in enumerate(graph.nodes)}
     inputs = [n.name for n in graph.nodes if n.op == "placeholder"]
     lines = [f"def run({', '.join(inputs)}):"]
     block, places = memory_plan.plan(graph, lambda node, i: _takes_out(node, i, exact)) if keeps else (None, {})
@@ -81,6 +82,8 @@ def compile_host(
                 lines += [f"    {out} = {_show(node.args[0], names)}", f"    {give}({memory})", f"    return {out}"]
             break
         lying_at = {i: f"{memory}[{at}]" for i, at in places[node].items()} if node in places else None
+        if lying_at is None and keeps and (last := _overwritten(node, order, exact)) is not None:
+            lying_at = {0: last.name}
         statement = _statement(node, names, exact, lying_at)
         if node in writes:
             statement = statement[:-1] + ", donate=True)"
@@ -109,6 +112,27 @@ def _last_uses(graph: Graph) -> dict[Node, list[Node]]:
         if at.op != "output" and not (at is n and n.target is guard):
             out.setdefault(at, []).append(n)
     return out
+
+
+def _overwritten(node: Node, order: dict[Node, int], exact: bool) -> Node | None:
+    """The argument that a large elementwise result may take the place of: an array of the graph's own that nobody reads
+    any more, as one of two cotangents that are added."""
+    meta = node.meta.get("value")
+    if type(meta) is not Meta or not isinstance(node.target, Primitive) or len(node.args) != 2:
+        return None
+    if meta.size * meta.dtype.itemsize < RECYCLED or node.kwargs or "handling" in node.meta:
+        return None
+    if not isinstance(_kernel(node, exact), onp.ufunc):
+        return None
+    for x in node.args:  # NumPy's own result would not lie in C order
+        steps = [n for n in lying(x).strides if n] if isinstance(x, Node) else []
+        if steps != sorted(map(abs, steps), reverse=True):
+            return None
+    for x in node.args:
+        same = isinstance(x, Node) and x.meta.get("value") == meta
+        if same and made_here(x) and last_read(x, order) == order[node]:
+            return x
+    return None
 
 
 def _takes_out(node: Node, i: int, exact: bool) -> bool:
