@@ -14,7 +14,7 @@ import minnp
 import minnp.numpy as np
 from minnp import jit
 from minnp.core.llvm import engine
-from minnp.core.loops import compiled
+from minnp.core.loops import compiled, derivative
 
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
 compiles = pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python")
@@ -1024,6 +1024,82 @@ def test_a_gradient_stores_what_its_own_backward_pass_reads(wrt, monkeypatch):
     numpy.testing.assert_allclose(jit(minnp.grad(lambda x: np.sum(minnp.grad(loss)(x) * x)))(x), second, rtol=1e-9)
     (adjoint,) = [p for p in programs if p.name == "loop_adjoint"][:1]
     assert any(i.like and i.name.startswith("<tape>") for i in adjoint.inputs) == (wrt == 3)
+
+
+def rows_ahead(A, B):
+    for i in range(len(B)):
+        for j in range(B.shape[1]):
+            B[i, j] += A[i + 1 :, i] @ B[i + 1 :, j]
+    return B
+
+
+def rows_at_hand(A, B):
+    for i in range(len(B)):
+        for j in range(B.shape[1]):
+            B[i, j] += A[i:, i] @ B[i:, j]
+    return B
+
+
+def rows_behind(A, B):
+    for i in range(len(B) - 1, -1, -1):
+        for j in range(B.shape[1]):
+            B[i, j] += A[i + 1 :, i] @ B[i + 1 :, j]
+    return B
+
+
+def own_squares(A, B):
+    for i in range(len(B)):
+        for j in range(B.shape[1]):
+            B[i, j] = B[i, j] * B[i, j] * (A[i + 1 :, i] @ B[i + 1 :, j])
+    return B
+
+
+def twice_ahead(A, B):
+    for _ in range(2):
+        B = rows_ahead(A, B)
+    return B
+
+
+def read_behind(A, B):
+    for i in range(len(B)):
+        for j in range(B.shape[1]):
+            B[i, j] += A[i + 1 :, i] @ B[i + 1 :, j]
+    for i in range(len(B)):
+        for j in range(len(A)):
+            A[j, i] *= B[i, 0] * B[j, 1]
+    return A
+
+
+def own_row_behind(A, B):
+    for i in range(len(B)):
+        for j in range(1, B.shape[1]):
+            B[i, j] += (A[i + 1 :, i] @ B[i + 1 :, j]) * np.sum(B[i, :j])
+    return B
+
+
+@compiles
+@pytest.mark.parametrize(
+    "f, first",
+    [
+        (rows_ahead, True),
+        *((f, False) for f in (rows_at_hand, rows_behind, own_squares, own_row_behind)),
+        *((f, True) for f in (twice_ahead, read_behind)),  # of which a loop is a program of its own
+    ],
+)
+def test_arrays_that_are_read_before_they_are_written_are_not_written_for_a_gradient(f, first, monkeypatch):
+    found, reads_first = [], derivative._Adjoint.reads_first
+    seen = lambda self, array: (found.append(reads_first(self, array)), found[-1])[1]
+    monkeypatch.setattr(derivative._Adjoint, "reads_first", seen)
+    rng = numpy.random.default_rng(4)
+    A, B = np.array(rng.random((6, 6))), np.array(rng.random((6, 5)))
+    loss = lambda A, B: np.sum(np.cos(f(A * 1.0, B * 1.0)))
+    for k in range(2):
+        got, want = jit(minnp.grad(loss, k))(A, B), minnp.grad(loss, k)(A, B)
+        numpy.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-13)
+    second = lambda A, B: np.sum(minnp.grad(loss, 1)(A, B) * A[:, :5])
+    want = minnp.grad(second)(A, B)
+    numpy.testing.assert_allclose(jit(minnp.grad(second))(A, B), want, rtol=1e-9, atol=1e-12)
+    assert any(found) == first
 
 
 def test_loops_that_call_libm_are_left_scalar():

@@ -46,13 +46,14 @@ from .ir import (
     const,
     expressions,
     parts,
+    places,
     read_times,
     statements,
     variables,
     walk,
 )
 from .operations import NotUnderstood
-from .simplified import adds, combined, propagated, replaced, without_dead
+from .simplified import adds, bound, combined, loads, propagated, replaced, without_dead
 
 F8 = Kind("f8")
 TAPE, AT = "<tape>", "<tape>.at"  # which no variable of a program is called
@@ -274,6 +275,7 @@ class _Adjoint(_Derivative):
         self.names: dict[Any, str] = {}
         self.old: dict[int, str] = {}  # a store that is undone -> the variable that has what was there
         self.reloaded: dict[str, E] = {}  # variables that are read again from an array whose stores are undone
+        self.unstored: set[str] = set()  # arrays of which nothing is read behind a store, which need none
         super().__init__(program, wanted, "adjoint")
         self.find_definitions()
         self.needed: set[str] = set()  # variables that the way back reads
@@ -539,10 +541,68 @@ class _Adjoint(_Derivative):
         if not chosen:
             return False
         self.reloaded = {name: e for name, e in found.items() if e.args[0] in chosen}
-        self.body = self.keeping_old(self.body, chosen)
+        self.unstored = {a for a in chosen & inputs if self.reads_first(a)}
+        self.body = self.keeping_old(self.body, chosen - self.unstored)
         self.find_definitions()
         self.needed, self.read_in, self.names = set(), {}, {}  # of statements that are no more
         return True
+
+    def reads_first(self, array: str) -> bool:
+        """Whether a program needs nothing of an array that it has written before: one loop writes to rows from the
+        first on, and reads from later ones. Then nothing has to be written, nor undone."""
+        met = [s for s in self.body if any(a == array for t in statements([s]) for a, _ in places(t))]
+        if len(met) != 1 or type(met[0]) is not For or met[0].step != 1:
+            return False
+        (around,) = met
+        lowest = {s.var: s.start for s in statements(around.body) if type(s) is For and s.step == 1}
+        if around.var in lowest or around.var in bound(around.body):
+            return False
+
+        def ahead(e: E, axis: int) -> float:
+            """By how much a place is behind the loop's own, at least, on an axis on which that lies inside."""
+            if e.op == "var" and e.args[0] in self.again:
+                return ahead(self.again[e.args[0]], axis)
+            if e.op == "copy":
+                return ahead(e.args[0], axis)
+            if e.op == "min":
+                return min(ahead(x, axis) for x in e.args)
+            if e.op == "dim":
+                return 1 if e.args == (array, axis) else -math.inf
+            if e.op == "add":
+                return max(ahead(x, axis) + least(y) for x, y in (e.args, e.args[::-1]))
+            if e.op == "var" and e.args[0] in lowest:
+                return ahead(lowest[e.args[0]], axis)
+            return 0 if e.op == "var" and e.args[0] == around.var else -math.inf
+
+        def least(e: E) -> float:
+            if e.op == "var" and e.args[0] in lowest:
+                return least(lowest[e.args[0]])
+            return e.args[0] if e.op == "const" else -math.inf
+
+        stores = [s for s in statements(around.body) if type(s) is Store and s.array == array]
+        reads = [
+            x.args[1:]
+            for s in statements([around])
+            if not self.only_stored(s, array)
+            for e in expressions(s)
+            for x in walk(e)
+            if loads(x, array)
+        ]
+        return any(
+            all(s.index[axis].op == "var" and s.index[axis].args[0] == around.var for s in stores)
+            and all(ahead(index[axis], axis) >= 1 for index in reads)
+            for axis in range(self.array(array).ndim)
+        )
+
+    def only_stored(self, s: Any, array: str) -> bool:
+        """Whether what a statement computes goes nowhere but into elements of this array."""
+        if type(s) is Store:
+            reads = sum(loads(x, array) for e in expressions(s) for x in walk(e))
+            return s.array == array and reads == adds(s)
+        if type(s) is not Assign or s.name in self.needed:
+            return False
+        readers = (t for t in statements(self.body) if any(s.name in variables(e) for e in expressions(t)))
+        return all(type(t) is Store and t.array == array for t in readers)
 
     def depths(self, kind: type) -> dict[str, list[int]]:
         """Of each array, in how many loops its statements of this type are."""
@@ -634,7 +694,7 @@ class _Adjoint(_Derivative):
                 out += self.all_kept(names)
                 out += self.loop_forwards(s) if type(s) is For else self.while_forwards(s)
                 self.covered.difference_update(names)
-            else:
+            elif type(s) is not Store or s.array not in self.unstored:
                 out.append(s)
         return [*out, *self.all_kept([] if columns else self.kept(body))]
 
