@@ -161,6 +161,8 @@ class Site:
     refused  how often in a row Python had to run it
     rest     how often it is not to be looked at
     pace     whether compiled code is faster
+    traced   whether it is of values that a tape follows, where it has few turns
+    pacing   which of both the last answer is of
     """
 
     def __init__(self, tree: ast.stmt, wanted: set[str], local: set[str], shared: set[str], caught: bool) -> None:
@@ -191,7 +193,8 @@ class Site:
         self.set = changed & self.keyed
         self.programs: dict[Any, Any] = {}
         self.compiled = self.refused = self.rest = 0
-        self.pace = Pace()
+        self.pace = self.pacing = Pace()
+        self.traced = Pace(2.0)  # its way back takes longer, too
 
 
 OF_DICTS = {"get", "items", "keys", "values", "setdefault"}
@@ -223,7 +226,8 @@ class Pace:
 
     SAMPLES, FIRST, LONGEST = 4, 8, 1 << 12
 
-    def __init__(self) -> None:
+    def __init__(self, weight: float = 1.0) -> None:
+        self.weight = weight  # of Python's time
         self.machine = 0.0  # seconds of the last call of machine code alone
         self.compiled: list[float] = []
         self.python: list[float] = []
@@ -273,7 +277,7 @@ class Pace:
         if len(self.python) <= self.SAMPLES and seconds < (8 if len(self.python) > 1 else 64) * compiled:
             return
         usual = median(self.python[1:] or self.python)
-        if usual < compiled:
+        if self.weight * usual < compiled:
             self.rest, self.usual = self.patience, usual
         else:
             self.settled, self.usual = self.patience, 0.0
