@@ -435,6 +435,10 @@ def test_the_faster_of_compiled_code_and_python_runs_a_loop(monkeypatch):
     slow = source.Pace()
     ran = [turn(slow, 8e-6, 1e-4, 1e-7) for _ in range(500)]
     assert ran.count("python") < 20
+    doubtful = source.Pace()
+    doubtful.doubtful = True
+    ran = [turn(doubtful, 8e-3, 2e-3, 7e-3) for _ in range(500)]
+    assert ran.count("compiled") < 50 and ran[-100:].count("python") > 90
 
 
 def test_a_function_without_compiled_loops_runs_as_it_is():

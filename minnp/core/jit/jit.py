@@ -95,15 +95,15 @@ class Plain:
 
 
 class Trial:
-    """Whether compiled calls take longer than the function itself, to tell many paths apart or to run the steps of
-    unrolled loops one after the other: some calls of either kind are timed.
+    """Whether compiled calls take longer than the function itself, to tell many paths apart or for what they do: some
+    calls of either kind are timed.
 
-    steps   of unrolled loops, or 0: then every call is seen, by the C part none
+    doubtful   what may take longer (Specialisation): every call is seen, by the C part none; "" where paths are many
     """
 
-    def __init__(self, calls: int, paths: int, steps: int = 0) -> None:
-        self.calls, self.paths, self.steps = calls, paths, steps
-        self.timed = FEW if steps else TIMED
+    def __init__(self, calls: int, paths: int, doubtful: str = "") -> None:
+        self.calls, self.paths, self.doubtful = calls, paths, doubtful
+        self.timed = FEW if doubtful else TIMED
         self.by_paths: list[float] = []
         self.plain: list[float] = []
 
@@ -114,23 +114,23 @@ class Trial:
     def open(self) -> bool:
         """Whether more calls are to be timed."""
         long = self.plain and self.plain[-1] > max(LONG_CALL, LONGER * min(self.by_paths))
-        quick = self.steps and len(self.by_paths) >= self.timed and min(self.by_paths) <= WORTH
+        quick = self.doubtful and len(self.by_paths) >= self.timed and min(self.by_paths) <= WORTH
         return len(self.plain) < PLAIN and not long and not quick
 
     def usual(self, calls: int) -> float:
         """The seconds of a call: of many paths, those that the C part serves, by the path that held last, take hardly
         any."""
-        return min(self.by_paths) if self.steps else sum(self.by_paths) / max(calls - self.calls, 1)
+        return min(self.by_paths) if self.doubtful else sum(self.by_paths) / max(calls - self.calls, 1)
 
     def ends(self, calls: int) -> bool:
         return len(self.plain) == PLAIN and min(self.plain) < self.usual(calls)
 
     def why(self) -> str:
         """What is said of paths that take longer."""
-        if not self.steps:
+        if not self.doubtful:
             return f"to tell its {self.paths} paths apart takes longer than the function"
         compiled, plain = (1e3 * min(x) for x in (self.by_paths, self.plain))
-        return f"its {self.steps} steps, loops unrolled, take {compiled:.2g} ms compiled and {plain:.2g} ms in Python"
+        return f"{self.doubtful} take {compiled:.2g} ms compiled and {plain:.2g} ms in Python"
 
 
 def _of_function(name: str, do: Callable) -> Callable:
@@ -210,14 +210,15 @@ class Jitted(Dispatch):
         exact = exactly(key, fixed, values)
         paths = self.paths.get(exact)
         if paths:
-            steps = max(p.unrolled for p in paths) if self.compiler == "auto" and backend is None else 0
-            trial = self._trial(exact, len(paths), steps) if steps or len(paths) >= MANY_PATHS else None
+            judged = self.compiler == "auto" and backend is None
+            doubtful = next((p.doubtful for p in paths if p.doubtful), "") if judged else ""
+            trial = self._trial(exact, len(paths), doubtful) if doubtful or len(paths) >= MANY_PATHS else None
             if trial is None or not trial.open():
                 out = self._run(paths, values, leaves, args, kwargs, raised)
             else:
                 out = self._tried(trial, key, exact, paths, values, leaves, args, kwargs, raised)
             if type(out) is not Missed:
-                if self.paths.get(exact) is paths and not (trial is not None and trial.steps and trial.open()):
+                if self.paths.get(exact) is paths and not (trial is not None and trial.doubtful and trial.open()):
                     self._remember(paths, fixed, args, kwargs, leaves, values)
                 return out
         known = len(fixed)
@@ -277,11 +278,11 @@ class Jitted(Dispatch):
         args = tuple(Static(a) if i in self.static else a for i, a in enumerate(args))
         return args, {k: Static(a) if k in self.static else a for k, a in kwargs.items()}
 
-    def _trial(self, exact: Any, paths: int, steps: int) -> Trial:
+    def _trial(self, exact: Any, paths: int, doubtful: str) -> Trial:
         """What was timed of so many paths."""
         trial = self.trials.get(exact)
         if trial is None or paths >= 2 * trial.paths:
-            trial = self.trials[exact] = Trial(self.calls, paths, steps if paths < MANY_PATHS else 0)
+            trial = self.trials[exact] = Trial(self.calls, paths, doubtful if paths < MANY_PATHS else "")
         return trial
 
     def _tried(self, trial: Trial, key: Any, exact: Any, paths: list, values: list, leaves: list, *call: Any) -> Any:
@@ -291,7 +292,7 @@ class Jitted(Dispatch):
         if type(out) is not Missed:
             (trial.plain if plain else trial.by_paths).append(perf_counter() - began)
             if trial.ends(self.calls):
-                self._ends(exact if trial.steps else key, trial.why())
+                self._ends(exact if trial.doubtful else key, trial.why())
                 self.paths[exact] = []  # another thread may still go through the others
                 self.forget()
         return out

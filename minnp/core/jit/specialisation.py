@@ -18,11 +18,13 @@ from ..cpu.memory import Lease
 from ..cpu.products import single_thread
 from ..graph.capture import Captured
 from ..graph.closures import ARRAYS, Binding, Checked, Environment, unwrapped
+from ..graph.effects import is_loop
 from ..graph.graph import Graph
 from ..graph.outputs import Outside, Shown
 from ..graph.placement import SEVERAL, by_rows, device_of, stay
 from ..graph.streams import streams
 from ..llvm import engine as native
+from ..loops.ir import multiplies
 from ..passes import fuse_elementwise, optimize
 from ..rows.primitive import Meta, Primitive
 from ..rows.value import Buffer, Host
@@ -48,12 +50,13 @@ class Specialisation:
     environment  what it reads besides its arguments (closures.py), or None
     plan         of what a call does, for the C part (dispatch.hpp), or None
     unrolled     how many steps of loops it has one after the other, or 0
+    doubtful     what may take longer compiled than in Python, or ""
     late         whether NumPy runs these because machine code would have come too late
     """
 
     __slots__ = (
-        *("alone", "captured", "constants", "finish", "inputs", "kept", "environment", "late", "overwrites", "plan"),
-        *("run", "streams", "unrolled"),
+        *("alone", "captured", "constants", "doubtful", "finish", "inputs", "kept", "environment", "late"),
+        *("overwrites", "plan", "run", "streams", "unrolled"),
     )
 
     def __init__(
@@ -68,6 +71,9 @@ class Specialisation:
         self.captured, self.inputs = captured, inputs
         self.constants = {k: c for k, c in captured.constants.items() if isinstance(c, Host)}
         self.unrolled = unrolled(captured.graph)
+        self.doubtful = f"its {self.unrolled} steps, loops unrolled," if self.unrolled else ""
+        if any(is_loop(n) and multiplies(n.target.program.body) for n in captured.graph.nodes):
+            self.doubtful = self.doubtful or "its loops, in which matrices are multiplied,"
         graph = captured.graph.copy()
         output = graph.output_node()
         results = output.args[0][: len(output.args[0]) - len(captured.written)]

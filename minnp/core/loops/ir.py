@@ -315,6 +315,15 @@ def statements(body: list) -> Iterator[Any]:
             yield from statements(inner)
 
 
+def multiplies(body: list, within: int = 0) -> bool:
+    """Whether matrices are multiplied, which BLAS does in less time than loops: three loops of sums in any order."""
+    for s in body:
+        depth = within + 1 if type(s) is For and not s.exact else 0
+        if depth == 3 or any(multiplies(part, depth) for part in parts(s)):
+            return True
+    return False
+
+
 def parts(s: Any) -> tuple:
     """The lists of statements in one."""
     if type(s) is If:

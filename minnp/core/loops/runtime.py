@@ -40,7 +40,23 @@ from .counted import operations
 from .derivative import adjoint, tangent
 from .errors import failure
 from .frontend import LIMIT, translate
-from .ir import INT, KINDS, WORD, Assign, Check, E, For, Program, View, While, const, kind_of, statements, variables
+from .ir import (
+    INT,
+    KINDS,
+    WORD,
+    Assign,
+    Check,
+    E,
+    For,
+    Program,
+    View,
+    While,
+    const,
+    kind_of,
+    multiplies,
+    statements,
+    variables,
+)
 from .lowering import NotLowered
 from .numbers import EXACT
 from .operations import OPERATORS, NotUnderstood, join, place
@@ -61,7 +77,8 @@ FOLLOWING = (CaptureTrace, GradTrace, Recording, JvpTrace, BatchTrace)  # which 
 DERIVATIVES = {GradTrace: adjoint, Recording: adjoint, JvpTrace: tangent}
 MOST = 32  # programs of one loop
 PATIENCE, LONGEST = 4, 1 << 12  # how often a loop is looked at that Python has to run; how often it then is not
-FEW, MANY, LARGE = 10, 64, 1 << 20  # turns of a loop, elements of an array
+FEW, MANY = 10, 64  # turns of a loop
+LARGE, MATRIX = 1 << 20, 1 << 12  # elements of an array; of one that others are multiplied with
 SHORT = 512  # turns of a loop with lists that a graph may have one after the other
 
 
@@ -574,6 +591,7 @@ def _compiled(site: Site, f: Any, given: dict, names: dict, varied: set, by_valu
         program.file, program.line = f.__code__.co_filename, site.tree.lineno
         found.code = Code(program, failure)
         found.row = LoopRow(found.code)
+        site.pace.doubtful = multiplies(program.body)
         if found.row.together:
             say(f, site.tree.lineno, found.row.together, "one thread")
     except NotUnderstood as no:
@@ -867,7 +885,10 @@ def _few(program: Program, values: dict[str, Any]) -> bool:
     if program.nested:
         return False
     count = turns(program, values)
-    return count <= (MANY if any(onp.size(x) >= LARGE for x in values.values()) else FEW)
+    if not FEW < count <= MANY:
+        return count <= FEW
+    large = MATRIX if multiplies(program.body) else LARGE
+    return any(onp.size(x) >= large for x in values.values())
 
 
 def turns(program: Program, values: dict[str, Any]) -> float:

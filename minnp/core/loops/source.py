@@ -221,7 +221,8 @@ class Pace:
     """Which is faster, compiled code or Python. To look at the variables takes some microseconds, in which Python is
     through with a loop of a few turns; and it takes longer to make a list of what was appended than to append it.
 
-    Where compiled code spends most of its time so, it is measured by turns with Python, whose time is bounded then.
+    Where compiled code spends most of its time so, or Python may be faster for what the loop does, it is measured by
+    turns with Python, whose time is bounded then.
     """
 
     SAMPLES, FIRST, LONGEST = 4, 8, 1 << 12
@@ -229,6 +230,7 @@ class Pace:
     def __init__(self, weight: float = 1.0) -> None:
         self.weight = weight  # of Python's time
         self.machine = 0.0  # seconds of the last call of machine code alone
+        self.doubtful = False  # whether it multiplies matrices
         self.compiled: list[float] = []
         self.python: list[float] = []
         self.asked = False  # whether Python is to be measured
@@ -239,7 +241,7 @@ class Pace:
 
     def took(self, seconds: float) -> bool:
         """A run by compiled code did. Whether it was worth it, as far as is known."""
-        if 4 * self.machine > seconds:
+        if 4 * self.machine > seconds and not self.doubtful:
             self.patience, self.usual, self.asked = self.FIRST, 0.0, False
             self.compiled.clear()
         elif self.settled:
