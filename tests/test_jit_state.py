@@ -1601,12 +1601,16 @@ def _stores(x):
     return x + 1
 
 
-def test_what_the_function_itself_reaches_is_found_without_a_search_of_the_process(monkeypatch):
+@pytest.mark.parametrize("near", [True, False])
+def test_what_the_function_keeps_is_found_near_it_or_in_the_whole_process(monkeypatch, near):
     def searched(*objects):
         raise AssertionError("all objects were looked through")
 
-    monkeypatch.setattr(kept.gc, "get_referrers", searched)
-    monkeypatch.setattr(kept.gc, "collect", searched)
+    if near:
+        monkeypatch.setattr(kept.gc, "get_referrers", searched)
+        monkeypatch.setattr(kept.gc, "collect", searched)
+    else:
+        monkeypatch.setattr(kept, "NEAR", 0)
     holder, x, variable = _Remembers(), np.arange(3.0), None
 
     def binds(x):

@@ -134,16 +134,17 @@ class Kept:
         return x if type(value) is Tracer else as_host_arrays(x)  # an outer trace has it
 
 
-def _referrers(*objects: Any) -> list:
-    """gc.get_referrers, which in CPython 3.14.10 also finds the tuple that it is called with."""
-    return [x for x in gc.get_referrers(*objects) if x is not objects]
+def _referrers(objects: list) -> list:
+    """What refers to one of some objects, but for the tuple that gc is asked with, which CPython 3.14.10 also finds."""
+    asked = tuple(objects)
+    return [x for x in gc.get_referrers(*asked) if x is not asked]
 
 
 def _following(trace: Any, referrers: Callable) -> tuple[list, list, list]:
     """The tracers of a trace, the arrays that hold them, and its numbers."""
-    found = [x for x in referrers(trace) if type(x) in (Tracer, Live) and x.trace is trace]
+    found = [x for x in referrers([trace]) if type(x) in (Tracer, Live) and x.trace is trace]
     tracers = [x for x in found if type(x) is Tracer]
-    arrays = [x for x in referrers(*tracers) if type(x) is VirtualArray] if tracers else []
+    arrays = [x for x in referrers(tracers) if type(x) is VirtualArray]
     return tracers, arrays, [x for x in found if type(x) is Live]
 
 
@@ -180,8 +181,8 @@ class Near:
             for i, k in enumerate(map(id, followed))
         )
 
-    def referrers(self, *objects: Any) -> list:
-        """As gc.get_referrers, among what was met."""
+    def referrers(self, objects: list) -> list:
+        """As `_referrers`, among what was met."""
         places = {i for x in objects for i in self.places.get(id(x), ())}
         return [self.met[i] for i in sorted(places)]
 
@@ -213,7 +214,7 @@ def _exchanged(old: list, new: dict[int, Any], referrers: Callable) -> bool:
     while met[-1]:
         mine = {id(met), *map(id, met)}  # no variable of a function within may hold what is looked for
         tuples: list = []
-        for holder in referrers(*met[-1]):
+        for holder in referrers(met[-1]):
             if id(holder) in mine or id(holder) in new or type(holder) in OURS:
                 continue
             if not isinstance(holder, (tuple, frozenset)):
