@@ -14,7 +14,7 @@ import minnp
 import minnp.numpy as np
 from minnp import jit
 from minnp.core.llvm import engine
-from minnp.core.loops import compiled, derivative, runtime, source
+from minnp.core.loops import compiled, derivative
 
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
 compiles = pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python")
@@ -1162,31 +1162,3 @@ def test_numbers_of_several_types_that_a_loop_does_not_return():
     for limit in (10.0, 3.0, 0.0):
         got, want = jit(first_beyond)(np.array(x), limit), first_beyond(x, limit)
         assert got == want and float(got[0]) == want[0]
-
-
-@compiles
-def test_a_short_loop_is_pythons_under_a_gradient_where_that_takes_less(monkeypatch):
-    def relaxed(v):
-        x, log = v.copy(), {}
-        for s in range(6):
-            log[f"{s}"] = s  # a text: this loop stays Python
-            for i in range(len(x) - 1):
-                if x[i + 1] - x[i] < 0.5:
-                    x[i] -= 0.1 * x[i + 1]
-        return (x * x).sum()
-
-    v, g, compiled_turns, hand_over = np.array([0.2, 0.1, 0.4]), minnp.grad(jit(relaxed)), [0], runtime.hand_over
-    want = minnp.grad(relaxed)(v)
-
-    def counted(*args):
-        compiled_turns[0] += args[0].tree.lineno != relaxed.__code__.co_firstlineno + 2
-        return hand_over(*args)
-
-    monkeypatch.setattr(runtime, "hand_over", counted)
-    for slow, fast in ((1.0, 1e-9), (1e-9, 1.0)):
-        monkeypatch.setattr(runtime, "perf_counter", itertools.count(0.0, slow).__next__)
-        monkeypatch.setattr(source, "perf_counter", itertools.count(0.0, fast).__next__)
-        compiled_turns[0] = 0
-        for _ in range(40):
-            numpy.testing.assert_allclose(g(v), want, rtol=1e-13)
-        assert (compiled_turns[0] < 100) == (slow > fast), compiled_turns  # of 240

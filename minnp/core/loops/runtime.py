@@ -146,22 +146,23 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
 
     def ask(number: int) -> dict[str, Any] | bool | None:
         if number < 0:
-            return sites[~number].pacing.end()
+            return sites[~number].pace.end()
         site = sites[number]
         if site.rest:
             site.rest -= 1
             return None
-        names = sys._getframe(1).f_locals
-        pace = site.traced if any(type(names.get(n)) is VirtualArray for n in site.reads) else site.pace
-        if state.busy == state.written and (pace.rest or pace.asked):  # no capture, and no device
-            site.pacing = pace
+        pace, names = site.pace, sys._getframe(1).f_locals
+        if (
+            not state.busy
+            and (pace.rest or pace.asked)
+            and not any(type(names.get(n)) is VirtualArray for n in site.reads)
+        ):
             return pace.pythons()
         pace.machine, began = 0.0, perf_counter()
         found = hand_over(site, f, dict(names))
         if found is None:
             return None
-        # of traced values there is nothing to measure, but that a loop of few turns is left to Python
-        RAN[0] += not pace.machine or pace.took(perf_counter() - began)
+        RAN[0] += not pace.machine or pace.took(perf_counter() - began)  # of traced values there is nothing to measure
         return found or NOTHING
 
     return ask, called
@@ -699,10 +700,7 @@ def _run(
     written = [None if i.name in program.rebound else x for i, x in arrays if i.written]
     try:
         if traced:
-            began = perf_counter()
             out = bind(found.row, raw, {})
-            if watching is None and not program.nested and turns(program, values) <= FEW:
-                site.traced.machine = (perf_counter() - began) / MANY  # about
         else:
             for x in written:
                 if state.tapes:

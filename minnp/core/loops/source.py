@@ -161,8 +161,6 @@ class Site:
     refused  how often in a row Python had to run it
     rest     how often it is not to be looked at
     pace     whether compiled code is faster
-    traced   whether it is of values that a tape follows, where it has few turns
-    pacing   which of both the last answer is of
     """
 
     def __init__(self, tree: ast.stmt, wanted: set[str], local: set[str], shared: set[str], caught: bool) -> None:
@@ -193,8 +191,7 @@ class Site:
         self.set = changed & self.keyed
         self.programs: dict[Any, Any] = {}
         self.compiled = self.refused = self.rest = 0
-        self.pace = self.pacing = Pace()
-        self.traced = Pace(2.0)  # its way back takes longer, too
+        self.pace = Pace()
 
 
 OF_DICTS = {"get", "items", "keys", "values", "setdefault"}
@@ -227,8 +224,7 @@ class Pace:
 
     SAMPLES, FIRST, LONGEST = 4, 8, 1 << 12
 
-    def __init__(self, weight: float = 1.0) -> None:
-        self.weight = weight  # of Python's time
+    def __init__(self) -> None:
         self.machine = 0.0  # seconds of the last call of machine code alone
         self.doubtful = False  # whether it multiplies matrices
         self.compiled: list[float] = []
@@ -279,7 +275,7 @@ class Pace:
         if len(self.python) <= self.SAMPLES and seconds < (8 if len(self.python) > 1 else 64) * compiled:
             return
         usual = median(self.python[1:] or self.python)
-        if self.weight * usual < compiled:
+        if usual < compiled:
             self.rest, self.usual = self.patience, usual
         else:
             self.settled, self.usual = self.patience, 0.0
