@@ -339,7 +339,7 @@ class Jitted(Dispatch):
                 failed = error
                 continue
             self.calls += 1
-            if path is not paths[0]:  # what held last is tried first; other threads may look meanwhile
+            if path is not paths[0]:  # what held last is tried first
                 paths[:] = [path, *(p for p in paths if p is not path)]
             if captured.written:
                 n = len(out) - len(captured.written)
@@ -467,8 +467,6 @@ class Jitted(Dispatch):
                 self.paths.pop(exact, None)
             paths = self.paths.setdefault(exactly(key, fixed, values), [])
         known = next((p for p in paths if p.finds(captured) and (anew := p.follows()) is not None), None)
-        if known is not None:
-            paths.remove(known)
         if known is not None and not anew:  # compiled code rounds otherwise, and its guards see that
             self._of_no_use(key)
         else:
@@ -478,7 +476,7 @@ class Jitted(Dispatch):
         if path is not known and path.late:
             what = f"machine code of its {path.unrolled} steps, loops unrolled"
             self._reports(f"{what}, would take more than {budget.seconds} s with what came before: NumPy runs them")
-        paths.insert(0, path)
+        paths[:] = [path, *(p for p in paths if p is not path)]  # at once: other threads may look meanwhile
         if captured.written and not path.apart([values[i] for i in inputs]):
             return self.function(*args, **kwargs)
         return self._give(captured, parts, written, given, (args, kwargs))
