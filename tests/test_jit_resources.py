@@ -232,6 +232,7 @@ def test_no_instruction_is_read_where_pythons_bytecode_is_not_known(monkeypatch:
     assert tracer.reads_mode(nn.Dropout(0.5), "test")
 
 
+@pytest.mark.host("about graphs on NumPy's memory")
 def test_a_copy_of_an_argument_that_is_only_read_takes_no_memory() -> None:
     @jit
     def read(x: Any) -> Any:
@@ -255,6 +256,7 @@ def test_a_copy_of_an_argument_that_is_only_read_takes_no_memory() -> None:
     assert float(read(across)) == float(read(np.array(x.T.copy())))
 
 
+@pytest.mark.host("about graphs on NumPy's memory")
 @pytest.mark.parametrize("compiler", ["auto", "numpy"])
 def test_copies_that_are_returned_or_written_to_are_the_functions_own(compiler: str) -> None:
     def written(x: Any) -> Any:
@@ -287,6 +289,7 @@ def test_copies_that_are_returned_or_written_to_are_the_functions_own(compiler: 
                 assert onp.array_equal(x, expected), name
 
 
+@pytest.mark.host("about graphs on NumPy's memory")
 @compiled
 def test_products_with_rows_that_are_all_the_same_multiply_one_row() -> None:
     """As the gradient of a sum of products does; JAX and torch multiply matrices of ones."""
@@ -312,6 +315,7 @@ def test_products_with_rows_that_are_all_the_same_multiply_one_row() -> None:
     onp.testing.assert_allclose(read(others[0]), onp.asarray(ours) @ a)
 
 
+@pytest.mark.host("about graphs on NumPy's memory")
 @compiled
 def test_large_results_take_the_place_of_arrays_that_nobody_reads_any_more() -> None:
     def own(a: Any) -> Any:

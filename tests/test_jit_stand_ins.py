@@ -169,6 +169,7 @@ def test_many_paths_are_given_up_where_the_function_itself_takes_less() -> None:
         assert trial.ends(TIMED) == ends and not trial.runs_plain(TIMED)
 
 
+@pytest.mark.host("about graphs on NumPy's kernels")
 def test_unrolled_loops_are_given_up_where_the_function_itself_takes_less() -> None:
     for seconds, ends in ((1e-5, True), (5e-4, False)):
         trial = Trial(0, 1, 500)
@@ -184,6 +185,7 @@ def test_unrolled_loops_are_given_up_where_the_function_itself_takes_less() -> N
     assert not long.open() and not long.ends(FEW)
 
 
+@pytest.mark.host("about graphs on NumPy's kernels")
 @pytest.mark.parametrize("wrap", [lambda f: f, grad], ids=["value", "gradient"])
 def test_a_function_of_unrolled_loops_runs_as_it_is_where_that_takes_less(wrap: Any, monkeypatch: Any) -> None:
     loss = wrap(lambda v, n: np.sum(soft_steps(v, n)))
@@ -207,6 +209,7 @@ def soft_steps(v: Any, n: int) -> Any:
     return out
 
 
+@pytest.mark.host("about graphs on NumPy's kernels")
 @pytest.mark.skipif(not engine.available(), reason="without llvmlite NumPy runs every graph")
 def test_unrolled_loops_whose_machine_code_would_come_too_late_are_numpys(monkeypatch: Any) -> None:
     monkeypatch.setattr(compilation, "FAST", 1)
