@@ -172,12 +172,12 @@ def test_many_paths_are_given_up_where_the_function_itself_takes_less() -> None:
 @pytest.mark.host("about graphs on NumPy's kernels")
 def test_unrolled_loops_are_given_up_where_the_function_itself_takes_less() -> None:
     for seconds, ends in ((1e-5, True), (5e-4, False)):
-        trial = Trial(0, 1, 500)
+        trial = Trial(0, 1, "its 500 steps, loops unrolled,")
         trial.by_paths += [9.0, *[1e-4] * (FEW - 1)]  # the first call may have more to do
         assert trial.open() and trial.runs_plain(FEW)
         trial.plain += [seconds] * PLAIN
         assert trial.ends(FEW) == ends and not trial.runs_plain(FEW) and not trial.open()
-    quick, long = Trial(0, 1, 500), Trial(0, 1, 500)
+    quick, long = Trial(0, 1, "its 500 steps, loops unrolled,"), Trial(0, 1, "its 500 steps, loops unrolled,")
     quick.by_paths += [1e-6] * FEW
     assert not quick.open()
     long.by_paths += [LONG_CALL] * FEW

@@ -146,11 +146,9 @@ class Executor:
 
     def take(self, source: Any) -> Any:
         device_array = self.program.device_array
-        return (
-            taken(source)
-            if device_array is None
-            else device_array(source.copy(), source.shape, onp.dtype(source.dtype))
-        )
+        if device_array is None:
+            return taken(source)
+        return device_array(source.copy(), source.shape, onp.dtype(source.dtype))
 
     def backward(self, heads: Sequence[Any], states: list[onp.ndarray]) -> list[Any]:
         if self.heads is None:

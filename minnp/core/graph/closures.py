@@ -69,6 +69,7 @@ class Absent(enum.Enum):
 
 
 ABSENT = Absent.ABSENT
+NOT_OF_USERS = CONSTANTS | {Absent}  # classes of which none is the user's
 NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic, onp.dtype, enum.Enum)
 STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 CONTAINERS = (list, dict, set, deque)
@@ -465,9 +466,7 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
                     binding.look()
                 elif isinstance(binding.value, NUMBERS):
                     others += [] if binding.foreign else [binding]
-                    if type(binding.value) not in {*CONSTANTS, Absent} and _users(
-                        binding.value
-                    ):  # a class of the user's
+                    if type(binding.value) not in NOT_OF_USERS and _users(binding.value):  # a class of the user's
                         pending.append((binding.value, binding))
                 else:
                     if not binding.foreign and type(binding.value) in CONTAINERS:

@@ -474,8 +474,8 @@ class Jitted(Dispatch):
         stays = [p for p in found if p.stays()]
         path = known or Specialisation(captured, inputs, self.compiler, backend, stays, hurries=True)
         if path is not known and path.late:
-            what = f"machine code of its {path.unrolled} steps, loops unrolled"
-            self._reports(f"{what}, would take more than {budget.seconds} s with what came before: NumPy runs them")
+            late = f"would take more than {budget.seconds} s with what came before: NumPy runs them"
+            self._reports(f"machine code of {path.doubtful} {late}")
         paths[:] = [path, *(p for p in paths if p is not path)]  # at once: other threads may look meanwhile
         if captured.written and not path.apart([values[i] for i in inputs]):
             return self.function(*args, **kwargs)

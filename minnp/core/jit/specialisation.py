@@ -24,7 +24,6 @@ from ..graph.outputs import Outside, Shown
 from ..graph.placement import SEVERAL, by_rows, device_of, stay
 from ..graph.streams import streams
 from ..llvm import engine as native
-from ..loops.ir import multiplies
 from ..passes import fuse_elementwise, optimize
 from ..rows.primitive import Meta, Primitive
 from ..rows.value import Buffer, Host
@@ -72,8 +71,8 @@ class Specialisation:
         self.constants = {k: c for k, c in captured.constants.items() if isinstance(c, Host)}
         self.unrolled = unrolled(captured.graph)
         self.doubtful = f"its {self.unrolled} steps, loops unrolled," if self.unrolled else ""
-        if any(is_loop(n) and multiplies(n.target.program.body) for n in captured.graph.nodes):
-            self.doubtful = self.doubtful or "its loops, in which matrices are multiplied,"
+        if not self.unrolled and any(is_loop(n) and n.target.multiplies for n in captured.graph.nodes):
+            self.doubtful = "its loops, in which matrices are multiplied,"
         graph = captured.graph.copy()
         output = graph.output_node()
         results = output.args[0][: len(output.args[0]) - len(captured.written)]

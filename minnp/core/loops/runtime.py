@@ -185,7 +185,7 @@ class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
 
-    __slots__ = ("code", "derivatives", "program", "slices", "threaded", "together")
+    __slots__ = ("code", "derivatives", "multiplies", "program", "slices", "threaded", "together")
 
     def __init__(self, code: Code) -> None:
         rules = {"vjp": Joint(self.cotangents), "jvp": Joint(self.tangents), "batch": self.examples}
@@ -198,7 +198,7 @@ class LoopRow(Primitive):
             Pieces(piece, code, turns, LEAST if type(code.program) is Batched else 0)
         count = lambda metas, params, out: operations(code.program, metas)
         super().__init__("loop", code.call, **rules, saves="in", flops=count)
-        self.code, self.program = code, code.program
+        self.code, self.program, self.multiplies = code, code.program, multiplies(code.program.body)
         self.derivatives: dict[tuple, Any] = {}
         self.slices: dict[frozenset, tuple] = {}
         self.dynamic = "shape" if self.program.results else ""
@@ -592,7 +592,6 @@ def _compiled(site: Site, f: Any, given: dict, names: dict, varied: set, by_valu
         program.file, program.line = f.__code__.co_filename, site.tree.lineno
         found.code = Code(program, failure)
         found.row = LoopRow(found.code)
-        site.pace.doubtful = multiplies(program.body)
         if found.row.together:
             say(f, site.tree.lineno, found.row.together, "one thread")
     except NotUnderstood as no:
@@ -638,7 +637,7 @@ def _run(
     if found.code.program.moving and not found.by_values and any(map(_rewritten, map(_raw, values.values()))):
         return _run_by_value(site, f, found, given, names, values)
     program: Program = found.code.program
-    if not program.elements and _few(program, values):
+    if not program.elements and _few(found.row, values):
         return None
     inputs = [values[i.name.removesuffix(".in")] for i in program.given]
     arrays = [(i, x) for i, x in zip(program.inputs, inputs) if i.ndim is not None]
@@ -707,7 +706,7 @@ def _run(
                     release(read(x) if type(x) in ARRAY_TYPES else x)
             began = perf_counter()
             out = found.code.call(*raw, donate=found.code.in_place)
-            site.pace.machine = perf_counter() - began
+            site.pace.machine, site.pace.doubtful = perf_counter() - began, found.row.multiplies
     except Unnoted:
         if not found.noting:
             found.noting = True
@@ -877,15 +876,15 @@ def _one(x: Any, y: Any) -> bool:
     return root(x) is root(y)
 
 
-def _few(program: Program, values: dict[str, Any]) -> bool:
+def _few(row: LoopRow, values: dict[str, Any]) -> bool:
     """Whether a loop is a few steps of large arrays, recorded one after the other: the graph has better ways with them
     (all cores, BLAS, steps of a stencil together)."""
-    if program.nested:
+    if row.program.nested:
         return False
-    count = turns(program, values)
+    count = turns(row.program, values)
     if not FEW < count <= MANY:
         return count <= FEW
-    large = MATRIX if multiplies(program.body) else LARGE
+    large = MATRIX if row.multiplies else LARGE
     return any(onp.size(x) >= large for x in values.values())
 
 
