@@ -3,6 +3,7 @@
 import functools
 import gc
 import importlib.util
+import inspect
 import itertools
 import os
 import re
@@ -26,7 +27,9 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--dealt", action="store_true", help="of tests marked `dealt`, the part that this pass takes")
-    parser.addoption("--all", action="store_true", help="with --dealt, parts that nobody takes, too; all the model zoo")
+    parser.addoption(
+        "--exhaustive", action="store_true", help="with --dealt, what no pass takes, too; all the model zoo"
+    )
     parser.addoption("--accelerator", action="store_true", help="the GPU is the one of tests/accelerator, if it builds")
 
 
@@ -79,22 +82,32 @@ def dealt(item: pytest.Item) -> bool:
     """Whether this pass takes a case with --dealt.
 
     Of `@pytest.mark.dealt` tests each pass of `./run test --all` that runs them takes one part, so that each case runs
-    once; of `dealt(parts=8)` an eighth, and the one on the newest NumPy the rest with --all; `dealt("newest", "torch")`
-    says who takes part. All other tests run on the newest NumPy; those that are not long also in one of the two passes
-    on NumPy 1.26, and every second of them on torch's kernels. Which part a case is in depends on its name and nothing
-    else: what passed yesterday fails today only where minnp changed."""
+    once; of `dealt(parts=8)` an eighth, and nobody the rest; `dealt("newest", "torch")` says who takes part. All other
+    tests run on the newest NumPy, and those that are not long in other settings again: three of four on NumPy 1.26, or
+    there without the C part, or on torch's kernels; each of those in files about MXNet, which is for NumPy 1.26, there.
+    With --exhaustive the newest NumPy takes parts that nobody has, and every pass all others. Which part a case is in
+    depends on its name and nothing else: what passed yesterday fails today only where minnp changed."""
     mark, here, number = item.get_closest_marker("dealt"), which(), zlib.crc32(item.nodeid.encode())
-    marks = {m.name for m in item.iter_markers()}
+    marks, exhaustive = {m.name for m in item.iter_markers()}, item.config.getoption("--exhaustive")
     takers = [p for p in (mark and mark.args) or PASSES if PASSES[p](item.nodeid, marks)]
+    if "exhaustive" in marks:
+        return exhaustive and here == "newest"
     if mark is not None:
         part = number % mark.kwargs.get("parts", len(takers))
-        return takers[part] == here if part < len(takers) else item.config.getoption("--all")
-    if "long" in marks:
-        return here == "newest"
-    if here in ("newest", "torch"):
-        return here in takers and (here == "newest" or number // 2 % 2 == 0)
-    takers = [p for p in takers if p in ("old", "python")]
-    return here in takers and takers[number % len(takers)] == here
+        return takers[part] == here if part < len(takers) else exhaustive and here == "newest"
+    if here not in takers or "long" in marks:
+        return here in takers and here == "newest"
+    if here == "newest" or exhaustive:
+        return True
+    if here == "torch":
+        return number % 4 == 3
+    old = [p for p in takers if p in ("old", "python")]
+    return old[number % len(old)] == here and (number % 4 < 2 or "newest" not in takers or about_mxnet(item.module))
+
+
+@functools.cache
+def about_mxnet(module: ModuleType) -> bool:
+    return "mxnet" in inspect.getsource(module).lower()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

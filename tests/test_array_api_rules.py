@@ -263,6 +263,7 @@ def test_copies_are_made_as_asked() -> None:
         np.asarray(x, dtype=np.float64, copy=False)
 
 
+@pytest.mark.dealt("old")
 @pytest.mark.skipif(NUMPY_2, reason="NumPy 2 promotes as the standard says, and no other way")
 def test_numpys_switch_for_the_standards_promotion_is_ours_too() -> None:
     """NumPy 1.26 looks at the values of arrays without dimensions, unless NPY_PROMOTION_STATE=weak."""

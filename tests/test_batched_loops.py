@@ -215,6 +215,8 @@ def test_derivatives_of_batches(f, args, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [2, 5, 11, 17, *(pytest.param(k, marks=pytest.mark.slow) for k in range(100, 110))])
+@pytest.mark.parametrize(
+    "seed", [2, 5, 11, 17, *(pytest.param(k, marks=pytest.mark.exhaustive) for k in range(100, 110))]
+)
 def test_random_programs(seed):
     assert not loop_fuzzer.differs_in_batch(seed)

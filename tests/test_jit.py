@@ -22,7 +22,7 @@ def close(a: Any, b: Any) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.dealt
+@pytest.mark.dealt(parts=8)
 @pytest.mark.parametrize("block", range(10))
 def test_random_programs_jitted_and_differentiated(block: int) -> None:
     for seed in range(10 * block, 10 * block + 10):

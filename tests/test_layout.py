@@ -163,10 +163,10 @@ def test_no_module_of_ours_hides_a_function_of_numpys():
 
 
 def test_what_needs_mxnet_runs_where_mxnet_is():
-    """Tests marked slow or once run on the newest NumPy alone, where mxnet cannot be installed."""
+    """Tests marked slow, once or exhaustive run on the newest NumPy alone, where mxnet cannot be installed."""
     for path in (ROOT / "tests").rglob("test_*.py"):
         text = path.read_text()
-        if path != Path(__file__) and ("mark.slow" in text or "mark.once" in text):
+        if path != Path(__file__) and any(f"mark.{m}" in text for m in ("slow", "once", "exhaustive")):
             assert 'importorskip("mxnet' not in text and "needs_mxnet" not in text, path
 
 

@@ -355,7 +355,7 @@ PARTS = [
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(k, marks=pytest.mark.exhaustive) for k in range(4, 12))])
 def test_random_programs_of_lists(seed):
     r = onp.random.default_rng(seed)
     number = lambda: ["i", "s", "x[i]", "2", "i % 3", "len(out)"][r.integers(6)]

@@ -864,13 +864,13 @@ def test_what_is_given_on_as_it_is():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(k, marks=pytest.mark.exhaustive) for k in range(4, 12))])
 def test_random_programs(seed):
     assert not name_fuzzer.differs(seed)
     assert not name_fuzzer.differs_in_gradient(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_many_random_programs():
     assert not [found for found in map(name_fuzzer.differs, range(3000, 3100)) if found]
     assert not [found for found in map(name_fuzzer.differs_in_gradient, range(3100, 3150)) if found]

@@ -36,7 +36,7 @@ def test_program_computes_what_it_should(name):
     agree(PROGRAMS[name](*copy.deepcopy(arguments)), expected(), case.rtol)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed")
 @pytest.mark.parametrize("name", CASES)
 def test_jaxs_form_computes_the_same(name):

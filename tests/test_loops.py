@@ -61,7 +61,9 @@ def test_programs_with_loops(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(0, 4000, 250))
+@pytest.mark.parametrize(
+    "seed", [k if k % 1000 == 0 else pytest.param(k, marks=pytest.mark.exhaustive) for k in range(0, 4000, 250)]
+)
 def test_random_programs(seed):
     assert not loop_fuzzer.differs(seed)
 
@@ -384,7 +386,7 @@ def test_the_number_of_turns_may_be_a_remainder():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(0, 2000, 400))
+@pytest.mark.parametrize("seed", [0, 400, *(pytest.param(k, marks=pytest.mark.exhaustive) for k in (800, 1200, 1600))])
 def test_gradients_of_random_programs(seed):
     assert not loop_fuzzer.differs_in_gradient(seed)
 
@@ -1077,6 +1079,7 @@ def own_row_behind(A, B):
     return B
 
 
+@pytest.mark.long
 @compiles
 @pytest.mark.parametrize(
     "f, first",

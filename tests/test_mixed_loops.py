@@ -22,7 +22,7 @@ def test_random_programs(seed):
     assert not mixed_fuzzer.differs(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_many_random_programs():
     minnp.report(reset=True)
     assert not [found for found in map(mixed_fuzzer.differs, range(2000, 2150)) if found]
@@ -257,7 +257,7 @@ def test_random_programs_of_such_integers(seed):
     assert not word_fuzzer.differs(seed)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_many_random_programs_of_such_integers():
     minnp.report(reset=True)
     assert not [found for found in map(word_fuzzer.differs, range(5000, 5150)) if found]

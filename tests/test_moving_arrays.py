@@ -342,7 +342,9 @@ def made(seed):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(0, 200, 10))
+@pytest.mark.parametrize(
+    "seed", [k if k % 40 == 0 else pytest.param(k, marks=pytest.mark.exhaustive) for k in range(0, 200, 10)]
+)
 def test_random_programs(seed):
     f, source = made(seed)
     compiled, rng = jit(f, static="np"), numpy.random.default_rng(seed)

@@ -308,7 +308,7 @@ def check(seed: int) -> list[str]:
 
 
 @pytest.mark.long
-@pytest.mark.dealt
+@pytest.mark.dealt(parts=8)
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_random_programs_agree_in_every_way(block: int) -> None:
     differ = [said for seed in range(FIRST + block, FIRST + COUNT, BLOCKS) for said in check(seed)]

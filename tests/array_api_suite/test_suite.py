@@ -13,7 +13,7 @@ pytestmark = [
 PARTS = {"scipy": 80, "sklearn": 20}  # one of so many: a few seconds of tests, and the time to collect all
 
 
-@pytest.mark.parametrize("package", PARTS)
+@pytest.mark.parametrize("package", ["scipy", pytest.param("sklearn", marks=pytest.mark.exhaustive)])
 def test_no_failure_outside_the_list(package: str) -> None:
     if run.known()[0] != run.versions():
         pytest.skip(f"the list is of {run.known()[0]}: python -m tests.array_api_suite -v")

@@ -26,7 +26,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("size", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 4))])
+@pytest.mark.parametrize(
+    "size", [3, *(pytest.param(n, marks=[pytest.mark.slow, pytest.mark.dealt("newest", parts=3)]) for n in (1, 2, 4))]
+)
 @pytest.mark.parametrize("case", CASES)
 def test_split_arrays(on_ranks, size, case):
     on_ranks(size, f"split.{case}")

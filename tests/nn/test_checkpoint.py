@@ -120,7 +120,7 @@ def test_killed_20_times_the_training_ends_bit_for_bit_as_if_never_stopped(tmp_p
     assert report["killed"] == 20 and report["equal"]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.host("what is killed is the writing of files")
 @pytest.mark.skipif(os.name != "posix", reason="kills with POSIX signals and file size limits")
 def test_killed_200_times(tmp_path):
@@ -181,7 +181,7 @@ def test_a_bad_header_under_a_right_checksum(tmp_path, header):
         checkpoint.load(with_header(tmp_path / "c", header))
 
 
-@pytest.mark.parametrize("times", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [300, pytest.param(10_000, marks=pytest.mark.exhaustive)])
 def test_a_damaged_header_is_read_or_refused(tmp_path, times):
     rng, refused = onp.random.default_rng(2), 0
     whole = json.dumps({"arrays": [ENTRY, {**ENTRY, "name": "v", "shape": [1, 2]}], "facts": {"epoch": 3}}).encode()

@@ -302,7 +302,7 @@ def damaged(rng, content):
     return bytes(content) if rng.integers(8) else bytes(content[: rng.integers(len(content))])
 
 
-@pytest.mark.parametrize("times", [300, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [300, pytest.param(10_000, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize("kind", ["pickle 0", "pickle 2", "pickle 4", "pickle 5", "binary", "idx", "idx.gz"])
 def test_a_damaged_file_is_read_or_refused(tmp_path, kind, times):
     rng = onp.random.default_rng(1)

@@ -37,7 +37,7 @@ def exported(name: str, batch: int, size: int) -> tuple[Any, dict, dict, Any]:
     return symbol, arguments, {n: values[n] for n in symbol.list_auxiliary_states()}, prediction
 
 
-# One of each family; `--all` has the others, which differ in how often they repeat a block.
+# One of each family; `--exhaustive` has the others, which differ in how often they repeat a block.
 PREDICTED = {
     False: [("resnet18_v1", 32), ("resnet50_v2", 32), ("vgg11_bn", 32), ("densenet121", 224), ("squeezenet1.0", 224),
             ("mobilenet0.25", 32), ("mobilenetv2_0.25", 32), ("inceptionv3", 299)],
@@ -57,7 +57,7 @@ TRAINED = {
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     of = {test_a_model_predicts_the_same: PREDICTED, test_a_model_trains_the_same: TRAINED}[metafunc.function]
-    metafunc.parametrize(("name", "size"), of[False] + of[True] * metafunc.config.getoption("all"))
+    metafunc.parametrize(("name", "size"), of[False] + of[True] * metafunc.config.getoption("exhaustive"))
 
 
 def test_a_model_predicts_the_same(name: str, size: int) -> None:
