@@ -355,3 +355,41 @@ def test_the_gradient_of_relu_is_one_call(dtype):
         for _ in range(2):
             assert onp.array_equal(g(x, w), grad(f)(x, w), equal_nan=True)
     assert "k_relu_grad" in executor(g).source
+
+
+outside = {}
+
+
+def of_new(x):
+    y = x * 2
+    return {"parts": [y[1:], y[:2][::-1]], "whole": y}
+
+
+def of_new_twice(x):
+    y = x * 2
+    return y[1:], y[:3]
+
+
+SHOWN = [
+    lambda x: x[1:],
+    lambda x: (x, x[::-1], x.reshape(2, 2).T),
+    of_new,
+    of_new_twice,
+    lambda x: outside["z"][1:],
+    lambda x: (outside["z"][:2], outside["z"], x[2:]),
+]
+
+
+@pytest.mark.parametrize("f", SHOWN)
+def test_views_that_a_compiled_function_returns_show_what_they_show_in_numpy(f):
+    ways = ((f, onp.array, onp.arange(5.0)), (jit(f), placed, placed(onp.arange(5.0))))
+    for k in range(4):
+        found = []
+        for call, make, z in ways:
+            z[...], outside["z"], x = make(onp.arange(5.0)), z, make(onp.arange(4.0) + k)
+            arrays = minnp.core.rows.pytree.tree_leaves(call(x))
+            for i, a in enumerate(arrays):
+                a[0] = 90 + i  # which another one may show
+            x[1], z[1] = 7, 8
+            found.append([onp.asarray(a).tolist() for a in (*arrays, x, z)])
+        assert found[0] == found[1]

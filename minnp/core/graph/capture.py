@@ -48,7 +48,7 @@ from .effects import Under, fails, guard, pick
 from .graph import Graph, Node
 from .kept import Kept, forget
 from .node import map_leaves, map_nodes
-from .outputs import Change, Outside, Own, Shown, changes, containers, objects, shown, with_own
+from .outputs import Change, Outside, Own, Shown, View, changes, containers, objects, shared_roots, shown, with_own
 from .placement import made_at
 from .printed import outputs_seen
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live, causes, says
@@ -251,7 +251,7 @@ class CaptureTrace(Trace):
             return type(y)(outs)
         self.moved |= row.name == "reshape"
         view = None
-        shows = row.view and values and (self._mine(values[0]) or type(values[0]) is Host)
+        shows = row.view and values and (self._mine(values[0]) or type(values[0]) in (Host, Buffer))
         if shows and overlapping(y, values[0]):  # of an array made outside too: a write to the view ends the capture
             view = (values[0], row, kept_params(params))
         return self._result(y, node, dynamic, view)
@@ -509,8 +509,13 @@ class Captured:
                 parts[i] = what.of(arguments)
             elif type(what) is Outside:
                 parts[i] = what.binding.value
-            else:
-                parts[i] = what.of(given) if type(what) is Shown else parts[what]
+            elif type(what) is Shown:
+                parts[i] = what.of(given)
+            elif type(what) is not View:
+                parts[i] = parts[what]
+        for i, what in self.shown.items():  # of parts that are all there
+            if type(what) is View:
+                parts[i] = what.of(parts)
         out = self.rebuild(parts)
         if self.changes:
             out, values = out
@@ -630,6 +635,8 @@ def _captured(
         changed = [Change(c.where, tuple(map(_key, c.removed)), tuple(map(_key, c.keys))) for c in changed]
         out = _plain_keys(with_own((out, values) if changed else out, [*before, *whole], outside))
         parts, rebuild_out = tree_flatten(out)
+        count = len(parts)
+        parts += shared_roots(parts, inputs, outside) if may_leave else []
         values = [read(p) if type(p) in ARRAY_TYPES else p for p in parts]
         written = [i for i, (h, was) in enumerate(roots) if h is not None and not same(h, was)]
         finals = [roots[i][0] for i in written]
@@ -665,7 +672,7 @@ def _captured(
     if trace.depends_on_layout():
         trace.fixed |= {i for i, v in enumerate(leaves) if type(v) in (Host, Buffer)}
     scalars = [i for i, v in enumerate(values) if isinstance(lower(v), onp.generic) and i not in already]
-    rebuild_out = tree_flatten(rebuild_out(list(range(len(parts)))))[1]  # of a tree that holds none of these arrays
+    rebuild_out = _of_first(count, tree_flatten(rebuild_out(list(range(count))))[1])  # a tree without these arrays
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed, scalars)
     captured.left, captured.ended, captured.deadline = trace.left, trace.ended, trace.deadline
     made = (
@@ -693,6 +700,11 @@ def _handed_out(x: Any) -> Any:
 
 def _of_objects(x: Any) -> bool:
     return type(x) is Host and x.dtype.char == "O"
+
+
+def _of_first(count: int, rebuild: Callable) -> Callable:
+    """`rebuild`, of the first `count` parts of more."""
+    return lambda parts: rebuild(parts[:count])
 
 
 def _inside(x: int, least: int, most: int) -> bool:

@@ -7,9 +7,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..arrays.array import ARRAY_TYPES, array_of
+from ..arrays.array import ARRAY_TYPES, array_of, read
 from ..rows.pytree import attributes, besides, children, rebuilt
-from ..rows.value import Host
+from ..rows.value import Buffer, Host, concrete
 from .graph import Graph, Node
 
 
@@ -23,9 +23,38 @@ class Shown(NamedTuple):
         found = given[self.number]
         if self.steps and isinstance(found, Host):
             found = array_of(found)
-        for row, params in self.steps:
-            found = row(found, **params)
-        return found
+        return _view(found, self.steps)
+
+
+class View(NamedTuple):
+    """A part of the result that is the view of part `number` which `steps` give: on a device, where the buffers that a
+    graph computes are arrays of their own."""
+
+    number: int
+    steps: tuple
+
+    def of(self, parts: Sequence[Any]) -> Any:
+        return _view(parts[self.number], self.steps)
+
+
+def _view(of: Any, steps: tuple) -> Any:
+    for row, params in steps:
+        of = row(of, **params)
+    return of
+
+
+def on_device(h: Any) -> bool:
+    return type(concrete(read(h))) is Buffer
+
+
+def shared_roots(parts: Sequence[Any], inputs: Sequence[Any], outside: Sequence[Any]) -> list:
+    """The arrays on a device of which parts are views, and which are neither parts nor inputs themselves: where there
+    are several such parts, or, as Outside, where a binding of `outside` holds the array."""
+    known, bound = {id(h) for h in (*parts, *inputs)}, {id(b.value): b for b in outside}
+    views = [p._root for p in parts if type(p) in ARRAY_TYPES and p._host is None and p._root is not None]
+    of = {id(r): r for r in views if id(r) not in known and on_device(r)}
+    several = lambda r: sum(r is v for v in views) > 1
+    return [Outside(bound[k]) if k in bound else r for k, r in of.items() if k in bound or several(r)]
 
 
 class Own:
@@ -90,6 +119,7 @@ def shown(parts: Sequence[Any], inputs: Sequence[Any], written: Sequence[int], p
     found: dict[int, Any] = {}
     number = {id(h): i for i, h in enumerate(inputs) if h is not None}
     first: dict[int, int] = {}
+    at = {id(p.binding.value if type(p) is Outside else p): k for k, p in enumerate(parts)}
     for k, part in enumerate(parts):
         if type(part) in (Own, Outside):
             found[k] = part
@@ -99,8 +129,12 @@ def shown(parts: Sequence[Any], inputs: Sequence[Any], written: Sequence[int], p
             found[k] = Shown(number[id(part)], ())
         elif id(part) in first:
             found[k] = first[id(part)]
-        elif part._host is None and number.get(id(part._root)) in written and plain(part._steps):
-            found[k] = Shown(number[id(part._root)], part._steps)
+        elif part._host is None and (root := part._root) is not None and plain(part._steps):
+            if (i := number.get(id(root))) is not None:
+                if i in written or on_device(root):
+                    found[k] = Shown(i, part._steps)
+            elif id(root) in at and on_device(root):
+                found[k] = View(at[id(root)], part._steps)
         first.setdefault(id(part), k)
     return found
 
