@@ -393,3 +393,50 @@ def test_views_that_a_compiled_function_returns_show_what_they_show_in_numpy(f):
             x[1], z[1] = 7, 8
             found.append([onp.asarray(a).tolist() for a in (*arrays, x, z)])
         assert found[0] == found[1]
+
+
+def shown_twice(x):
+    y = np.broadcast_to(x, (2, 4))
+    y[0] = 1
+    return y
+
+
+def on_the_diagonal(x):
+    y = np.diagonal(np.outer(x, x))
+    y[0] = 3
+    return y
+
+
+def set_by_a_flag(x):
+    y = x.reshape(2, 2)
+    y.flags.writeable = False
+    y[0] = 1
+    return x
+
+
+def set_by_setflags(x):
+    y = x * 2
+    y.setflags(write=False)
+    y += 1
+    return y
+
+
+@pytest.mark.parametrize("place", [placed, np.array], ids=["device", "host"])
+@pytest.mark.parametrize("f", [shown_twice, on_the_diagonal, set_by_a_flag, set_by_setflags])
+def test_what_is_read_only_is_not_written_in_compiled_functions(f, place):
+    compiled = jit(f)
+    for _ in range(4):
+        x = place(onp.arange(4.0))
+        with pytest.raises(ValueError, match="read-only"):
+            compiled(x)
+        assert x.tolist() == [0, 1, 2, 3]
+
+
+def test_flags_that_a_compiled_function_sets_are_set():
+    def f(x):
+        y = x * 2
+        y.flags.writeable = False
+        return y
+
+    compiled = jit(f)
+    assert not any(compiled(np.arange(3.0)).flags.writeable for _ in range(4))

@@ -277,11 +277,11 @@ def _host_fact(name: str) -> property:
         if name in OF_MEMORY and (self._host is None or state.busy):
             _keep(self, name)
         if name in LAYOUT and self._host is None:
-            below, seen = _looked(self, name), example(read(self))
+            _looked(self, name)
+            seen = example(read(self))
             if type(seen) is Buffer:  # nothing is copied to tell
-                own = name == "flags" and below is read(self)
-                return flags.Flags(self, seen) if own else getattr(laid_out(seen), name)
-            return getattr(seen, name)
+                return flags.Flags(self, seen) if name == "flags" else getattr(laid_out(seen), name)
+            return flags.HostFlags(self, seen.flags) if name == "flags" else getattr(seen, name)
         found = getattr(shown(self), name)
         return flags.HostFlags(self, found) if name == "flags" and type(self) is ndarray else found
 

@@ -11,7 +11,8 @@ from typing import Any
 from ..rows.dispatch import bind
 from ..rows.on_device import laid_out
 from ..rows.primitive import TABLE
-from ..rows.value import Buffer
+from ..rows.state import capture, state
+from ..rows.value import Buffer, example
 from .array import VirtualArray, ndarray, read, show_again, virtual
 
 NO_VIEW = "Incompatible shape for in-place modification. Use `.reshape()` to make a copy with the desired shape."
@@ -55,8 +56,15 @@ def set_writeable(h: ndarray, writeable: bool, alone: bool = False) -> None:
     h._value = h._seen = None  # read anew when next asked for
 
 
+def _leave(h: Any) -> Any:
+    """What a traced array holds where its flags are set, which no graph does: a capture ends."""
+    if state.busy and (watching := capture.get()) is not None:
+        watching.ends("the function sets an array's flags")
+    return example(read(h))
+
+
 class HostFlags:
-    """x.flags of a host array: those of the array whose memory it shows, which it hears of where they are set."""
+    """x.flags of a host or traced array: those of the array whose memory it shows, which is shown anew where set."""
 
     __slots__ = ("_array", "_theirs")
     __hash__ = None
@@ -68,15 +76,18 @@ class HostFlags:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._theirs, name)
 
+    def _own(self) -> Any:
+        return self._theirs if type(self._array) is ndarray else _leave(self._array).flags
+
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._theirs, name, value)
+        setattr(self._own(), name, value)
         show_again(self._array)
 
     def __getitem__(self, key: str) -> Any:
         return self._theirs[key]
 
     def __setitem__(self, key: str, value: Any) -> None:
-        self._theirs[key] = value
+        self._own()[key] = value
         show_again(self._array)
 
     def __repr__(self) -> str:
@@ -103,8 +114,9 @@ class Flags:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "writeable":
+            _leave(self._array)
             set_writeable(self._array, bool(value))
-            object.__setattr__(self, "_theirs", laid_out(read(self._array)).flags)
+            object.__setattr__(self, "_theirs", laid_out(example(read(self._array))).flags)
         else:
             setattr(self._theirs, name, value)
 

@@ -312,8 +312,9 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
             watching.ends(f"a number of {value.dtype} is written into an array of {h.dtype}, which refuses some")
             return write(h, *said, fresh)
         refuse(concrete(value), h.dtype)
-    lies = example(old)
-    if type(lies) is Host and not lies.flags.writeable:
+    lies, own = example(old), example(current)
+    broadcast = type(lies) is Buffer and not all(row.writes for row, _ in steps)
+    if broadcast or (type(lies) is Host and not (lies.flags.writeable and own.flags.writeable)):
         if watching is not None:
             watching.looked("flags")
         raise ValueError("assignment destination is read-only")
