@@ -440,3 +440,16 @@ def test_flags_that_a_compiled_function_sets_are_set():
 
     compiled = jit(f)
     assert not any(compiled(np.arange(3.0)).flags.writeable for _ in range(4))
+
+
+def test_what_a_compiled_function_computes_of_numpys_numbers_and_arrays_stays_numpys():
+    there, here = placed(onp.arange(3.0)), np.arange(3.0) + 1
+    f = lambda x, rate: (x * rate, rate * 0.5, here * 2, here.sum() + 1)
+    compiled = jit(f)
+    for rate in (onp.float64(0.5), onp.float64(0.25), onp.float64(0.125)):
+        expected, got = f(there, rate), compiled(there, rate)
+        assert [type(a) for a in got] == [type(a) for a in expected]
+        assert all(same(a, b) for a, b in zip(got, expected))
+    compiled = jit(lambda x, a: (x * a, a.sum()))
+    for a in (here, here, placed(onp.ones(3)), here):
+        assert type(compiled(there, a)[1]) is type(a.sum())

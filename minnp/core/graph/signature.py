@@ -26,8 +26,10 @@ def exactly(key: Any, fixed: set[int], values: Sequence[Any]) -> tuple:
 
 def kind(v: Any) -> Any:
     """What of a leaf decides which code runs."""
-    if isinstance(v, (Host, Buffer)):
+    if isinstance(v, Host):
         return v.shape, v.dtype
+    if type(v) is Buffer:
+        return v.shape, v.dtype, v.backend
     return type(v) if changes(v) else identity(v)
 
 

@@ -20,6 +20,7 @@ from ..graph.capture import Captured
 from ..graph.closures import ARRAYS, Binding, Checked, Environment, unwrapped
 from ..graph.effects import is_loop
 from ..graph.graph import Graph
+from ..graph.node import Node
 from ..graph.outputs import Outside, Shown
 from ..graph.placement import SEVERAL, by_rows, device_of, stay
 from ..graph.streams import streams
@@ -77,6 +78,7 @@ class Specialisation:
         output = graph.output_node()
         results = output.args[0][: len(output.args[0]) - len(captured.written)]
         self.kept = [i for i in range(len(results)) if i not in captured.shown]
+        of_numpys = [k for k, i in enumerate(self.kept) if is_numpys(results[i])]
         output.args = (tuple([results[i] for i in self.kept] + list(output.args[0][len(results) :])),)
         backend = device_of(graph, captured.constants, backend)
         graph = optimize(graph)
@@ -100,7 +102,8 @@ class Specialisation:
             run = compile_host(graph, captured.constants, compiler == "numpy", True, self.environment)
         elif self.environment is not None:
             run = Checked(run, self.environment)
-        self.run = run
+        moved = bool(of_numpys) and backend not in (None, SEVERAL) and not backend.shares_host
+        self.run = Fetched(run, of_numpys) if moved else run
         self.finish = self._finishing(len(results))
         self.plan = None if fastpath is None or self.streams else self._plan(len(results))
 
@@ -200,6 +203,28 @@ class Specialisation:
     def apart(self, arrays: list) -> bool:
         """As `apart` below has it, for what this path writes."""
         return apart(self.captured.written, arrays, self.captured.constants)
+
+
+class Fetched:
+    """What a device compiled, with the results at `places` on the host: the function made them of NumPy's arrays."""
+
+    def __init__(self, run: Any, places: list[int]) -> None:
+        self.run, self.places = run, places
+
+    def __call__(self, *given: Any) -> tuple:
+        out = list(self.run(*given))
+        for k in self.places:
+            out[k] = out[k].host() if type(out[k]) is Buffer else out[k]
+        return tuple(out)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.run, name)
+
+
+def is_numpys(result: Any) -> bool:
+    """Whether the function itself computed a result on the host."""
+    meta = result.meta if isinstance(result, Node) and result.op == "call_function" else {}
+    return type(meta.get("value")) is Meta and "device" not in meta
 
 
 def apart(written: Sequence[int], arrays: list, constants: dict[str, Any]) -> bool:
