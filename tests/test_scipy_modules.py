@@ -12,7 +12,7 @@ import scipy.integrate
 import scipy.linalg
 
 import minnp.numpy as np
-from minnp import grad, jit, jvp, vjp
+from minnp import grad, jit, jvp, value_and_grad, vjp
 from minnp.errors import NotDifferentiableError, TracedValueError
 from minnp.scipy import optimize
 from minnp.testing import check_grads
@@ -286,3 +286,44 @@ def test_solve_ivp_and_quad_have_gradients():
     check_grads(lambda a, b, c: OURS["integrate"].quad(wave, a, b, (c,))[0], (0.1, 0.7, V[:2]), order=1, modes=("rev",))
     with pytest.raises(TracedValueError):  # what comes from elsewhere would be a constant
         grad(lambda c: OURS["integrate"].quad(lambda x: wave(x, c), 0, 1)[0])(V[:2])
+
+
+def _decays(of, npx, begin, end, times=None):
+    slope = lambda t, y: -y * npx.cos(t)
+    return of["integrate"].solve_ivp(slope, (begin, end), [1.0, 2.0], t_eval=times, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda of, npx, a: _decays(of, npx, 0, a).y[0, -1],
+        lambda of, npx, a: _decays(of, npx, a, 3.0).y[1, -1],
+        lambda of, npx, a: npx.sum(_decays(of, npx, a * 0.5, a * 2).y[:, -1]),
+        lambda of, npx, a: npx.sum(_decays(of, npx, 0.0, 5.0, npx.stack([a * 0.5, a, a * 2])).y ** 2),
+        lambda of, npx, a: npx.sum(_decays(of, npx, a * 0.5, 5.0, npx.stack([a * 0.5, a, a * 2])).y ** 2),
+        lambda of, npx, a: _decays(of, npx, 0.0, a).t[-1] ** 2,
+    ],
+)
+def test_the_times_of_solve_ivp_have_gradients(f):
+    h = 1e-5
+    expected = (f(THEIRS, onp, 2 + h) - f(THEIRS, onp, 2 - h)) / (2 * h)
+    assert f(OURS, np, 2.0) == f(THEIRS, onp, 2.0)
+    for slope in (grad(lambda a: f(OURS, np, a)), jit(grad(lambda a: f(OURS, np, a)))):
+        onp.testing.assert_allclose([slope(2.0), slope(2.0)], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: optimize.newton(lambda t: t**2 - a, 1.0),
+        lambda a: optimize.fixed_point(lambda t: 0.5 * (t + a / t), 1.0),
+        lambda a: OURS["integrate"].fixed_quad(lambda t: np.exp(-a * t), 0, 1)[0],
+    ],
+)
+def test_gradients_of_functions_that_scipys_python_calls_are_compiled_as_they_are(f):
+    h = 1e-5
+    expected = (f(2 + h) - f(2 - h)) / (2 * h)
+    compiled, both = jit(grad(f)), jit(value_and_grad(f))
+    for _ in range(4):
+        onp.testing.assert_allclose([compiled(2.0), both(2.0)[1], jit(grad(f))(2.0)], expected, rtol=1e-7)
+    assert compiled(3.0) == grad(f)(3.0)

@@ -142,20 +142,32 @@ def _solve_ivp(
     args: Any = None,
     **options: Any,
 ) -> Any:
-    """SciPy's result, with a `y` that has gradients with respect to y0 and args, at times that are constants."""
+    """SciPy's result, with a `y` that has gradients with respect to y0, args and the times, those of steps that the
+    solver chose between the ends of t_span being constants."""
     if dense_output or events is not None or vectorized or "jac" in options:
         return NotImplemented
-    span, args, y0 = plain(t_span), args or (), as_array(y0)
+    args, y0 = args or (), as_array(y0)
+    ends, asked = np.stack([as_array(t) * 1.0 for t in t_span]), t_eval if t_eval is None else as_array(t_eval) * 1.0
+    constant = lambda x: x if x is None else plain(np.stop_gradient(x))
+    span = tuple(constant(ends).tolist())
 
     def solve(f: Callable, y0: Any, span: Any, t: Any, args: Any) -> Any:
         return integrate.solve_ivp(lambda s, y, *args: f(y, s, *args), span, y0, method, t, args=args, **options)
 
-    numbers = lambda y, s, *more: onp.asarray(plain(np.stop_gradient(as_array(fun(s, array_of(y), *more)))))
-    found = solve(numbers, plain(np.stop_gradient(y0)), span, plain(t_eval), args)
+    numbers = lambda y, s, *more: onp.asarray(constant(as_array(fun(s, array_of(y), *more))))
+    found = solve(numbers, constant(y0), span, constant(asked), args)
     solver = lambda f, y0, t, args: solve(f, y0, (t[0], t[-1]), t, args).y.T
     start = found.t[0] == span[0]
-    times = found.t if start else onp.concatenate([[span[0]], found.t])
-    found.y = _flow(_turned(fun), solver)(y0, times, *args).T[:, 0 if start else 1 :]
+    if asked is not None:
+        later = asked[int(start) : len(found.t)]
+    else:
+        reached = found.status == 0 and len(found.t) > 1
+        later = np.concatenate([found.t[1:-1], ends[1:]]) if reached else as_array(found.t[1:])
+    times = np.concatenate([ends[:1], later])
+    found.t, found.y = (
+        times[0 if start else 1 :],
+        _flow(_turned(fun), solver)(y0, times, *args).T[:, 0 if start else 1 :],
+    )
     return found
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import BuiltinFunctionType
 from typing import Any
+
+import numpy as onp
 
 from ... import errors
 from ..arrays.array import ends_capture, of_subclass, unwrap
@@ -49,6 +52,8 @@ def fallback(e: Any, values: list, options: dict) -> Any:
 
         kernel.host = host
         row = e.row = Primitive(e.name, kernel, view=True)
+    if watched() and any(map(_calls, (*values, *options.values()))):
+        ends_capture(f"{e.name} calls a function, which may use what is traced")
     files = any(hasattr(v, "readline") for v in (*values, *options.values()))
     if watched() and not (files and ends_capture("the function reads an open file")):
         # an iterator could be read by the first call alone
@@ -62,6 +67,13 @@ def fallback(e: Any, values: list, options: dict) -> Any:
             y.trace.leave(e.name, made)
             y = y.value
     return y
+
+
+def _calls(x: Any) -> bool:
+    """Whether an argument is a function of Python's, or a container of such."""
+    if type(x) in CONTAINERS:
+        return any(map(_calls, x.values() if type(x) is dict else x))
+    return callable(x) and not isinstance(x, (type, onp.ufunc, BuiltinFunctionType))
 
 
 def freeze(x: Any, leaves: list) -> Any:
