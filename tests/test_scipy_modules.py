@@ -10,6 +10,7 @@ pytest.importorskip("scipy")
 
 import scipy.integrate
 import scipy.linalg
+import scipy.spatial.distance
 
 import minnp.numpy as np
 from minnp import grad, jit, jvp, value_and_grad, vjp
@@ -327,3 +328,48 @@ def test_gradients_of_functions_that_scipys_python_calls_are_compiled_as_they_ar
     for _ in range(4):
         onp.testing.assert_allclose([compiled(2.0), both(2.0)[1], jit(grad(f))(2.0)], expected, rtol=1e-7)
     assert compiled(3.0) == grad(f)(3.0)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda of, npx, a: of["integrate"].quad(npx.cos, 0, a)[0],
+        lambda of, npx, a: of["integrate"].quad(lambda t, a: npx.exp(-a * t), 0, 1, args=(a,))[0],
+        lambda of, npx, a: of["integrate"].quad(lambda t, k, a: k * npx.exp(-a * t), 0, onp.inf, args=(3, a))[0],
+    ],
+)
+def test_integers_among_the_arguments_of_quad_take_nobodys_gradient(f):
+    h = 1e-5
+    expected = (f(THEIRS, onp, 2 + h) - f(THEIRS, onp, 2 - h)) / (2 * h)
+    onp.testing.assert_allclose(grad(lambda a: f(OURS, np, a))(2.0), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: OURS["ndimage"].gaussian_filter(V, a)[0],
+        lambda a: OURS["ndimage"].gaussian_filter(M, (1.0, a))[0, 0],
+        lambda a: OURS["ndimage"].gaussian_filter1d(V, a)[0],
+        lambda a: OURS["signal"].filtfilt(np.stack([a, 0.1]), [1.0], S)[3],
+        lambda a: OURS["signal"].filtfilt([1.0], np.stack([1.0, a / 10]), S)[3],
+        lambda a: OURS["signal"].welch(S, window=np.ones(8) * a)[1][0],
+        lambda a: OURS["linalg"].fractional_matrix_power(P, a)[0, 0],
+    ],
+)
+def test_an_option_without_a_gradient_says_so(f):
+    for slope in (grad(f), jit(grad(f)), lambda a: jvp(f, (a,), (1.0,))):
+        with pytest.raises(TracedValueError):
+            slope(2.0)
+    f(2.0)
+
+
+def test_modules_in_scipys_modules_are_ours():
+    from minnp.scipy import signal, spatial, special, stats
+
+    for module in (spatial.distance, signal.windows, stats.qmc, special.orthogonal):
+        assert module.__name__.startswith("minnp.")
+    for p in (2.0, 3.0):
+        far = lambda at, order, distance=spatial.distance: distance.minkowski(at, W, order)
+        plain = lambda order: scipy.spatial.distance.minkowski(V, W, order)
+        expected = (plain(p + 1e-5) - plain(p - 1e-5)) / 2e-5
+        onp.testing.assert_allclose(grad(far, 1)(V, p), expected, rtol=1e-6)

@@ -570,3 +570,20 @@ def test_an_argument_is_named_however_it_is_given() -> None:
     for absent in ("c", "d", "more"):
         with pytest.raises(TypeError, match=f"asks for argument '{absent}'"):
             minnp.grad(f, absent)(2.0, 3.0, 4.0)
+
+
+@pytest.mark.parametrize("of_n", [0.0, None, np.zeros(())])
+def test_a_rule_may_say_something_of_an_integer_that_goes_nowhere(of_n):
+    @custom_vjp
+    def power(n, x):
+        return x**n
+
+    power.defvjp(lambda n, x: (power(n, x), (n, x)), lambda saved, g: (of_n, g * saved[0] * saved[1] ** (saved[0] - 1)))
+    assert grad(lambda x: power(3, x))(2.0) == grad(lambda x: power(3.0, x))(2.0) == 12
+
+
+def test_a_rule_that_says_too_little_of_a_container_is_refused():
+    total = custom_vjp(lambda pair: pair[0] + pair[1])
+    total.defvjp(lambda pair: (total(pair), None), lambda saved, g: ((g,),))
+    with pytest.raises(TypeError, match="returned 1 cotangents for an argument that holds 2"):
+        grad(lambda x: total((x, x)))(1.0)

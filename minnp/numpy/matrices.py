@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as onp
 
+from ..core.arrays.array import ARRAY_TYPES, read
 from ..core.rows.dispatch import DEFINITIONS, defines
 from ..core.rows.primitive import Primitive
+from ..core.rows.value import Tracer
 from . import factors, systems
 from .arguments import as_array, number_of, spelled
 from .facts import NUMPY_2, axes_of
@@ -88,7 +90,7 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     if x.dtype.kind not in "fc":
         x = astype(x, dtype=onp.dtype(float))
     if axis is None:
-        if ord is None or (ord == 2 and x.ndim == 1) or (ord in ("f", "fro") and x.ndim == 2):
+        if ord is None or (x.ndim == 1 and _is(ord, 2)) or (ord in ("f", "fro") and x.ndim == 2):
             return systems.norm(x, axis=None, keepdims=keepdims)
         axis = tuple(range(x.ndim))
     axes = axes_of(axis, x.ndim)
@@ -99,8 +101,13 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     raise ValueError("Improper number of dimensions to norm.")
 
 
+def _is(ord: Any, order: int) -> bool:
+    """Whether the order of a norm is this one, which has a simpler formula: a traced order may have a gradient."""
+    return not (type(ord) in ARRAY_TYPES and type(read(ord)) is Tracer) and ord == order
+
+
 def _vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
-    if ord is None or ord == 2:
+    if ord is None or _is(ord, 2):
         return systems.norm(x, axis=axis, keepdims=keepdims)
     if isinstance(ord, str):
         raise ValueError(f"Invalid norm order '{ord}' for vectors")
@@ -109,7 +116,7 @@ def _vector_norm(x: Any, ord: Any, axis: int, keepdims: bool) -> Any:
         return sum_(astype(not_equal(size, 0), dtype=size.dtype), axis=axis, keepdims=keepdims)
     if abs(ord) == onp.inf:
         return (max_ if ord > 0 else min_)(size, axis=axis, keepdims=keepdims)
-    if ord == 1:
+    if _is(ord, 1):
         return sum_(size, axis=axis, keepdims=keepdims)
     # powers of 0 have no derivative: put 1 in their place, and the result's 0 back
     zero = size == 0

@@ -10,7 +10,7 @@ from scipy.spatial import distance
 
 from .. import numpy as np
 from ..core.rows.dispatch import defines
-from ..numpy.arguments import as_array, plain
+from ..numpy.arguments import as_array
 from ..numpy.systems import safe_divide
 
 
@@ -19,7 +19,6 @@ def _weighted(x: Any, w: Any) -> Any:
 
 
 def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Any:
-    p = plain(p)
     away = u - v
     if w is not None and p != onp.inf:
         away = away * as_array(w) ** (1 / p)

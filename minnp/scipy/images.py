@@ -10,7 +10,7 @@ from scipy import ndimage
 
 from .. import numpy as np
 from ..core.rows.dispatch import defines
-from ..numpy.arguments import as_array, plain
+from ..numpy.arguments import as_array, number, plain
 from ..numpy.facts import axes_of
 from .signals import convolution
 
@@ -113,7 +113,7 @@ def _gaussian_filter1d(
     *,
     radius: int | None = None,
 ) -> Any:
-    x, sigma = _image(input, output), plain(sigma)
+    x, sigma = _image(input, output), number(sigma)
     if x is None:
         return NotImplemented
     size = int(truncate * float(sigma) + 0.5) if radius is None else radius
@@ -127,7 +127,7 @@ def _gaussian_filter1d(
 
 
 def _each(value: Any, axes: tuple) -> list:
-    return [value] * len(axes) if isinstance(value, (int, float, str, type(None))) else list(plain(value))
+    return [value] * len(axes) if isinstance(value, (int, float, str, type(None))) else [number(v) for v in value]
 
 
 @defines(ndimage.gaussian_filter)

@@ -12,7 +12,7 @@ from scipy import linalg
 
 from .. import numpy as np
 from ..core.rows.dispatch import defines
-from ..numpy.arguments import as_array, plain
+from ..numpy.arguments import as_array, number, plain
 from ..numpy.indexing import tril, triu
 from ..numpy.systems import H, T, eye_like
 from .matrix_rows import FUNCTIONS, banded, factors, power, sylvester, triangular
@@ -40,7 +40,7 @@ def _solve_triangular(
 for _name, _row in FUNCTIONS.items():
     # logm and sqrtm once had arguments about printing and blocks
     defines(getattr(linalg, _name))(lambda A, *ignored, _row=_row, **options: _row(as_array(A)))
-defines(linalg.fractional_matrix_power)(lambda A, t: power(as_array(A), exponent=plain(t)))
+defines(linalg.fractional_matrix_power)(lambda A, t: power(as_array(A), exponent=number(t)))
 
 
 @defines(linalg.expm_frechet)

@@ -11,7 +11,7 @@ from scipy import signal
 from .. import numpy as np
 from ..core.rows.dispatch import defines
 from ..core.rows.primitive import primitive
-from ..numpy.arguments import as_array, plain
+from ..numpy.arguments import as_array, number, plain
 from ..numpy.facts import axis_of, spread
 from ..numpy.shaping import flip
 
@@ -176,7 +176,8 @@ def _filtfilt(
     irlen: Any = None,
 ) -> Any:
     """Forwards and backwards, each from the filter's steady state; b and a are constants."""
-    b, a, x = onp.atleast_1d(plain(b)), onp.atleast_1d(plain(a)), np.moveaxis(as_array(x), axis, -1)
+    b, a = (onp.atleast_1d(number(as_array(v))) for v in (b, a))
+    x = np.moveaxis(as_array(x), axis, -1)
     n = 0 if padtype is None else 3 * max(len(a), len(b)) if padlen is None else padlen
     if method != "pad" or padtype not in ("odd", "even", "constant", None) or x.shape[-1] <= n or a[0] == 0:
         return NotImplemented

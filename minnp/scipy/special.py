@@ -15,3 +15,4 @@ from . import integrals as _integrals  # noqa: F401
 # ufuncs of several, which are neither functions nor ufuncs
 _MULTIPLE = {n: _function(f"scipy.special.{n}", x) for n, x in vars(_scipy).items() if type(x).__name__ == "MultiUFunc"}
 __getattr__, __dir__, __all__ = _lazy(__name__, _scipy, "scipy.special", _MULTIPLE)
+__path__: list[str] = []  # SciPy has modules in it: core/api/submodules.py

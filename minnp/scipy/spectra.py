@@ -11,11 +11,16 @@ import numpy as onp
 from scipy import signal
 
 from .. import numpy as np
+from ..core.arrays.array import ARRAY_TYPES
 from ..core.rows.dispatch import defines
-from ..numpy.arguments import as_array, plain
+from ..numpy.arguments import as_array, number, plain
 from .signals import detrend as detrended
 
 BOUNDARIES = {"zeros": "constant", "constant": "edge", "even": "reflect", None: None}
+
+
+def _constant(x: Any) -> Any:
+    return plain(np.stop_gradient(x) if type(x) in ARRAY_TYPES else x)
 
 
 class Cut:
@@ -27,7 +32,7 @@ class Cut:
             self.length = min(256 if nperseg is None else int(nperseg), n)
             self.window = signal.get_window(window, self.length)
         else:
-            self.window = onp.asarray(plain(window))
+            self.window = onp.asarray(number(as_array(window)))
             self.length = len(self.window)
         self.step = self.length - (self.length // 2 if noverlap is None else int(noverlap))
         self.size = self.length if nfft is None else int(nfft)
@@ -67,9 +72,8 @@ def _csd(
     y = x if same else as_array(y)
     if average != "mean" or not _is_real(x, y) or x.shape[axis] != y.shape[axis]:
         return NotImplemented
-    options = (fs, plain(window), nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis)
-    value = lambda a: plain(np.stop_gradient(a))
-    frequencies = signal.csd(value(x), value(y), *options)[0]
+    options = (fs, _constant(window), nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis)
+    frequencies = signal.csd(_constant(x), _constant(y), *options)[0]
     cut = Cut(x.shape[axis], window, nperseg, noverlap, nfft)
     of = lambda a: cut.transforms(np.moveaxis(a, axis, -1), detrend, return_onesided)
     first = of(x)
@@ -134,8 +138,20 @@ def _stft(
     x = as_array(x)
     if not _is_real(x) or boundary not in BOUNDARIES or scaling not in ("spectrum", "psd"):
         return NotImplemented
-    options = (fs, plain(window), nperseg, noverlap, nfft, detrend, return_onesided, boundary, padded, axis, scaling)
-    frequencies, times, _ = signal.stft(plain(np.stop_gradient(x)), *options)
+    options = (
+        fs,
+        _constant(window),
+        nperseg,
+        noverlap,
+        nfft,
+        detrend,
+        return_onesided,
+        boundary,
+        padded,
+        axis,
+        scaling,
+    )
+    frequencies, times, _ = signal.stft(_constant(x), *options)
     cut, around, x = (
         Cut(x.shape[axis], window, nperseg, noverlap, nfft),
         [(0, 0)] * (x.ndim - 1),
@@ -166,8 +182,8 @@ def _istft(
     z = as_array(Zxx)
     if z.dtype.itemsize < 16 or not input_onesided or nfft is not None or scaling not in ("spectrum", "psd"):
         return NotImplemented
-    options = (fs, plain(window), nperseg, noverlap, nfft, True, boundary, time_axis, freq_axis, scaling)
-    times, _ = signal.istft(plain(np.stop_gradient(z)), *options)
+    options = (fs, _constant(window), nperseg, noverlap, nfft, True, boundary, time_axis, freq_axis, scaling)
+    times, _ = signal.istft(_constant(z), *options)
     n = 2 * (z.shape[freq_axis] - 1) if nperseg is None else nperseg
     cut, z = Cut(n, window, n, noverlap, None), np.moveaxis(z, (time_axis, freq_axis), (-2, -1))
     parts = np.fft.irfft(z, n)[..., :n] * (cut.window / cut.scale(scaling, fs) ** 0.5)

@@ -34,7 +34,7 @@ _THE_MODULES_OWN = {"__path__", "__file__", "__cached__", "__wrapped__", "__geta
 
 
 def counterpart(module: str, name: str, theirs: types.ModuleType) -> types.ModuleType:
-    """Our module for NumPy's submodule `name`: a file of this package, or made from NumPy's (`submodules.py`)."""
+    """Our module for the library's submodule `name`: a file of this package, or made from theirs (`submodules.py`)."""
     here = "__path__" in importlib.import_module(module).__dict__ and importlib.util.find_spec(f"{module}.{name}")
     return importlib.import_module(f"{module}.{name}" if here else f"minnp.{theirs.__name__}")
 
@@ -85,7 +85,7 @@ def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, An
                 for w in said:
                     warnings.warn(w.message, stacklevel=2)
             if isinstance(value, types.ModuleType):
-                if value.__name__.startswith("numpy.") and not name.startswith("_"):  # a private one is NumPy's own
+                if value.__name__.startswith(("numpy.", "scipy.")) and name[0] != "_":  # a private one is theirs
                     value = counterpart(module, name, value)
             else:
                 own = str(getattr(value, "__name__", name))  # of an alias: np.permute_dims is np.transpose

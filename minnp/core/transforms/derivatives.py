@@ -322,8 +322,15 @@ class custom_vjp:
             )
         out: list = []
         for a, c in zip(args, cotangents, strict=True):
-            n = len([x for x in tree_leaves(a) if isinstance(x, (Array, Host, float, complex, onp.generic))])
-            parts = [None] * n if c is None else tree_leaves(c)
+            moves = [isinstance(x, (Array, Host, float, complex, onp.generic)) for x in tree_leaves(a)]
+            parts = [None] * len(moves) if c is None else tree_leaves(c)
+            if len(parts) == len(moves):  # what is said of an integer, or another object, has nowhere to go
+                parts = [p for p, m in zip(parts, moves) if m]
+            elif len(parts) != sum(moves):
+                raise TypeError(
+                    f"the backward rule of {self.function.__name__} returned {len(parts)} cotangents for an argument "
+                    f"that holds {sum(moves)} arrays and numbers"
+                )
             out += [p if p is None else read(p) if type(p) in ARRAY_TYPES else onp.asarray(p) for p in parts]
         for p, leaf in zip(out, leaves):
             if p is not None and p.shape != leaf.shape and not _fits(p.shape, leaf.shape):
