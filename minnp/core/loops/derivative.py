@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as onp
 
+from .fused import fused
 from .interchanged import interchanged
 from .ir import (
     BOOL,
@@ -286,7 +288,7 @@ class _Adjoint(_Derivative):
     def prepared(self) -> list:
         shown = {name for name, *_ in self.source.outputs if inexact(self.source.kinds[name])}
         body = super().prepared()
-        body = interchanged(self.out, body, shown, False) or body
+        body = fused(self.out, interchanged(self.out, body, shown, False) or body, shown)
         body = propagated(self.structured(body), kept=True)  # places are numbers of turns, then
         return combined(body, read_times(body))
 
@@ -423,15 +425,17 @@ class _Adjoint(_Derivative):
     def lives(self, body: list, reads: dict[str, int]) -> Iterator[Assign]:
         """The first assignments of variables that are bound and read from there on alone, until the statements that it
         is among end."""
-        before: set[str] = set()
-        for k, s in enumerate(body):
+        binding = lambda body: Counter(x.name for x in statements(body) if type(x) is Assign)
+        reads_behind, bound_behind, before = Counter(read_times(body)), binding(body), set()
+        for s in body:
+            read, binds = read_times([s]), binding([s])
+            reads_behind.subtract(read)
+            bound_behind.subtract(binds)
             if type(s) is Assign and s.name not in before:
-                rest = body[k + 1 :]
-                same = read_times(rest).get(s.name, 0) == reads.get(s.name, 0)
-                bound = sum(type(x) is Assign and x.name == s.name for x in statements(rest))
-                if same and bound + 1 == self.count[s.name]:
+                same = reads_behind[s.name] == reads.get(s.name, 0)
+                if same and bound_behind[s.name] + 1 == self.count[s.name]:
                     yield s
-            before |= read_times([s]).keys() | {x.name for x in statements([s]) if type(x) is Assign}
+            before |= read.keys() | binds.keys()
             for inner in parts(s):
                 yield from self.lives(inner, reads)
 

@@ -354,10 +354,12 @@ def expressions(s: Any) -> Iterator[E]:
 
 
 def walk(e: E) -> Iterator[E]:
-    yield e
-    for a in e.args:
-        if isinstance(a, E):
-            yield from walk(a)
+    """An expression, and those in it, each before its arguments."""
+    left = [e]
+    while left:
+        e = left.pop()
+        yield e
+        left += [a for a in reversed(e.args) if isinstance(a, E)]
 
 
 def variables(e: E) -> set[str]:

@@ -1,0 +1,257 @@
+"""Nests of loops that follow one another and go over the same turns are one nest.
+
+`t = new(n); for k: t[k] = f(x[k]); for k: y[k] = t[k] * x[k]` becomes `for k: t = f(x[k]); y[k] = t * x[k]`, where no
+turn meets what another one writes: what an expression of whole arrays makes on its way stays in registers (loop fusion
+and array contraction: Allen and Kennedy, Optimizing Compilers for Modern Architectures, 2001, chapters 6 and 8). Each
+element is computed as before, from the same numbers.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+from .blocking import INDICES
+from .interchanged import met_times, root, temporary, zero
+from .ir import (
+    Alloc,
+    Assign,
+    Block,
+    Check,
+    E,
+    For,
+    If,
+    Leave,
+    Program,
+    Store,
+    While,
+    expressions,
+    places,
+    statements,
+    variables,
+    walk,
+)
+from .simplified import bound, exposed, loads, replaced
+
+MOST = 60  # statements of a nest
+
+
+class Apart(Exception):
+    """Loops that stay apart."""
+
+
+class Nest(NamedTuple):
+    """Loops around one another, of which each has the next one alone: their variables, lengths, and what they do."""
+
+    vars: list[str]
+    counts: list[str]
+    body: list
+
+
+def fused(program: Program, body: list, shown: set[str]) -> list:
+    """A body without views, whose checks are known to hold, with such loops as one.
+
+    shown     the variables whose values are asked for behind it
+    """
+    return Fusion(program, body, shown).body(body, {})
+
+
+class Fusion:
+    def __init__(self, program: Program, body: list, shown: set[str]) -> None:
+        self.program, self.shown = program, shown
+        self.met = met_times(body)
+        self.bound_times: dict[str, int] = {}
+        self.definitions: dict[str, E] = {}
+        self.made: dict[str, int] = {}
+        for s in statements(body):
+            if type(s) in (Assign, For):
+                name = s.name if type(s) is Assign else s.var
+                self.bound_times[name] = self.bound_times.get(name, 0) + 1
+            if type(s) is Assign:
+                self.definitions[s.name] = s.value
+            elif type(s) is Alloc:
+                self.made[s.name] = self.made.get(s.name, 0) + 1
+
+    def body(self, body: list, same: dict[str, str]) -> list:
+        """`same`: lengths that are equal by checks: each, and one of those it is equal to."""
+        out: list = []
+        last = -1  # where the loop is that the next one may join
+        leaves = lambda s: any(type(x) is Leave for x in statements([s]))
+        for k, s in enumerate(body):
+            if not k or leaves(body[k - 1]):  # all that follows until one may leave is met
+                for later in itertools.takewhile(lambda s: not leaves(s), body[k:]):
+                    self.compare(later, same)
+            if type(s) is For:
+                s = s._replace(body=self.body(s.body, dict(same)))
+                if last >= 0:
+                    try:
+                        s = self.together(out[last], s, out[last + 1 :], same)
+                        del out[last]
+                    except Apart:
+                        pass
+                last = len(out)
+            elif type(s) in (If, While, Block):
+                names = {If: ("then", "orelse"), While: ("test", "body"), Block: ("body",)}[type(s)]
+                s = s._replace(**{name: self.body(getattr(s, name), dict(same)) for name in names})
+                last = -1
+            elif type(s) not in (Assign, Alloc, Check):
+                last = -1
+            out.append(s)
+        return self.contracted(out)
+
+    def compare(self, s: object, same: dict[str, str]) -> None:
+        if type(s) is not Check or s.condition.op != "eq":
+            return
+        try:
+            a, b = (root(same, repr(self.settled(x))) for x in s.condition.args)
+        except Apart:
+            return
+        if a != b:
+            same[a] = b
+
+    def settled(self, e: E) -> E:
+        """A length, made of what does not change from one statement to the next."""
+        if e.op not in INDICES | {"wrap"}:
+            raise Apart
+        if e.op == "copy":
+            return self.settled(e.args[0])
+        if e.op == "var":
+            name = e.args[0]
+            if name not in self.definitions:
+                return E("var", e.args, e.kind)
+            if self.bound_times[name] > 1 or not temporary(name):
+                raise Apart
+            return self.settled(self.definitions[name])
+        if e.op == "dim":
+            if e.args[0] in self.made:
+                raise Apart
+            return e
+        return E(e.op, tuple([self.settled(a) if isinstance(a, E) else a for a in e.args]), e.kind)
+
+    # -------------------------------------------------------------- two nests
+    def nest(self, s: For, same: dict[str, str]) -> Nest:
+        found = Nest([], [], [])
+        while True:
+            if s.step != 1 or s.asked or s.lanes or s.start.op != "const" or s.start.args[0] != 0:
+                raise Apart
+            found.vars.append(s.var)
+            found.counts.append(root(same, repr(self.settled(s.stop))))
+            if len(s.body) != 1 or type(s.body[0]) is not For:
+                break
+            (s,) = s.body
+        if any(type(x) not in (Assign, Store) for x in s.body) or exposed(s.body) & bound(s.body):
+            raise Apart
+        return found._replace(body=s.body)
+
+    def together(self, first: For, second: For, between: list, same: dict[str, str]) -> For:
+        """One nest that stands for two, where the second is. Raises Apart."""
+        a, b = self.nest(first, same), self.nest(second, same)
+        if a.counts != b.counts or first.exact != second.exact or len(a.body) + len(b.body) > MOST:
+            raise Apart
+        own = bound([first]), bound([second])
+        inside = met_times([first]), met_times([second])
+        if own[0] & own[1] or own[0] & inside[1].keys() or own[1] & inside[0].keys():
+            raise Apart
+        if any(self.met[n] != inside[1][n] or n in self.shown for n in b.vars):
+            raise Apart
+        stored = [{x.array for x in nest.body if type(x) is Store} for nest in (a, b)]
+        for s in between:  # which come before both now
+            if type(s) in (Assign, Alloc) and s.name in own[0] | inside[0].keys():
+                raise Apart
+            if any(x.args[0] in own[0] | stored[0] for e in expressions(s) for x in walk(e) if x.op in ("var", "load")):
+                raise Apart
+        names = {v: E("var", (w,), self.program.kinds[w]) for v, w in zip(b.vars, a.vars)}
+        later = [renamed(s, names) for s in b.body]
+        for array in stored[0] | stored[1]:
+            if not self.apart([*a.body, *later], array, a.vars):
+                raise Apart
+        return self.around(first, [*a.body, *later], second.stop)
+
+    def apart(self, body: list, array: str, vars: list[str]) -> bool:
+        """Whether no two turns meet an element of an array: each variable moves along one axis in all places."""
+        indices = [index for s in body for name, index in places(s) if name == array]
+        moving = set(vars) | bound(body)
+        for var in vars:
+            axes = [
+                axis
+                for axis in range(len(indices[0]))
+                if self.place(indices[0][axis], var, moving) is not None
+                and len({self.place(index[axis], var, moving) for index in indices}) == 1
+            ]
+            if not axes:
+                return False
+        return True
+
+    def place(self, e: E, var: str, moving: set[str]) -> str | None:
+        """How far a place is from a loop's variable; None where it is none, plus what does not change."""
+        if e.op == "copy":
+            return self.place(e.args[0], var, moving)
+        if e.op == "var":
+            return "" if e.args[0] == var else None
+        if e.op not in ("add", "sub"):
+            return None
+        for x, y in (e.args, e.args[::-1])[: 1 if e.op == "sub" else 2]:
+            near = self.place(x, var, moving)
+            if near is not None and not variables(y) & moving:
+                try:
+                    return f"{near} {e.op} {self.settled(y)!r}"
+                except Apart:
+                    return None
+        return None
+
+    def around(self, s: For, body: list, stop: E) -> For:
+        """Loops with another body, the outer one to this length."""
+        inner = s.body
+        if len(inner) == 1 and type(inner[0]) is For:
+            body = [self.around(inner[0], body, inner[0].stop)]
+        return s._replace(body=body, stop=stop)
+
+    # -------------------------------------------------------------- arrays that one turn needs
+    def contracted(self, body: list) -> list:
+        """The same with arrays that are made and met in one nest alone, at one place in each turn, as variables."""
+        for s in body:
+            if type(s) is Alloc and self.made[s.name] == 1 and self.program.arrays[s.name].root == s.name:
+                nests = [t for t in body if type(t) is For and met_times([t])[s.name]]
+                if len(nests) == 1 and met_times(nests)[s.name] == self.met[s.name]:
+                    body = self.without(body, s, nests[0])
+        return body
+
+    def without(self, body: list, made: Alloc, nest: For) -> list:
+        name, inner, vars = made.name, nest, [nest.var]
+        while len(inner.body) == 1 and type(inner.body[0]) is For:
+            (inner,) = inner.body
+            vars.append(inner.var)
+        found = [index for s in inner.body for array, index in places(s) if array == name]
+        first = next((s for s in inner.body if any(array == name for array, _ in places(s))), None)
+        if any(type(s) not in (Assign, Store) for s in inner.body) or len({*map(repr, found)}) != 1:
+            return body
+        own = type(first) is Store and not any(loads(x, name) for e in expressions(first) for x in walk(e))
+        if not (own or made.zero) or not self.apart(inner.body, name, vars):
+            return body
+        kind = self.program.arrays[name].kind
+        row = f"{name}.one"
+        self.program.kinds[row] = kind
+        out = [Assign(row, zero(kind))] if made.zero else []
+        for s in inner.body:
+            s = in_place(s, name, E("var", (row,), kind))
+            out.append(Assign(row, s.value) if type(s) is Store and s.array == name else s)
+        whole = self.around(nest, out, nest.stop) if inner is not nest else nest._replace(body=out)
+        return [whole if s is nest else s for s in body if s is not made]
+
+
+def renamed(s: Assign | Store, names: dict[str, E]) -> Assign | Store:
+    if type(s) is Assign:
+        return Assign(s.name, replaced(s.value, names, True))
+    return Store(s.array, tuple([replaced(i, names, True) for i in s.index]), replaced(s.value, names, True))
+
+
+def in_place(s: Assign | Store, array: str, e: E) -> Assign | Store:
+    """A statement with an array's one element as a variable."""
+
+    def one(x: E) -> E:
+        if loads(x, array):
+            return e
+        args = tuple([one(a) if isinstance(a, E) else a for a in x.args])
+        return E(x.op, args, x.kind, x.low, x.high, x.kinds, x.tag)
+
+    return Assign(s.name, one(s.value)) if type(s) is Assign else Store(s.array, s.index, one(s.value))
