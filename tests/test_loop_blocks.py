@@ -7,7 +7,7 @@ import minnp
 import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.cpu import memory
-from minnp.core.loops import axes, blocking, interchanged, jammed, lowering, tiled
+from minnp.core.loops import axes, blocking, fused, interchanged, jammed, lowering, tiled
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
@@ -515,6 +515,62 @@ def test_gradients_of_loops_over_the_last_axis(program, turned_inside):
             for a, b in zip(compiled(x, y, 1.5), grad(f, (0, 1, 2))(x, y, 1.5)):
                 numpy.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
     assert bool(turned_inside) == (program is not rows_that_share)
+
+
+def on_the_way(x, y, n):
+    for _ in range(n):
+        a = x[1:-1] * 2.0
+        b = np.sin(a) + y[1:-1]
+        y[1:-1] = a * b + y[1:-1] * y[1:-1]
+        y[0] = y[-1] * 0.5
+    return y
+
+
+def neighbours(x, y, n):
+    for _ in range(n):
+        a = np.zeros(len(x))
+        for k in range(len(x)):
+            a[k] = x[k] * y[k]
+        for k in range(len(x)):
+            y[k] = a[k - 1] * x[k]
+    return y
+
+
+def one_place(x, y, n):
+    for _ in range(n):
+        a = np.zeros(1)
+        for k in range(len(x)):
+            a[0] += x[k] * y[k]
+            y[k] = a[0] * x[k]
+    return y
+
+
+def left_between(x, y, n):
+    for i in range(n):
+        a, b = x[i:] * y[i:], x[1:] * y[1:]
+        if i != 1:
+            break
+        y[1:] = a + b
+    return a[:2] * b[:2]
+
+
+@pytest.mark.parametrize("program", [on_the_way, neighbours, one_place, left_between], ids=lambda f: f.__name__)
+def test_gradients_take_nests_over_the_same_turns_as_one(program, monkeypatch):
+    joined = []
+
+    def together(self, *given, old=fused.Fusion.together):
+        out = old(self, *given)
+        joined.append(out)
+        return out
+
+    monkeypatch.setattr(fused.Fusion, "together", together)
+    loss = lambda x, y: np.sum(np.sin(program(x, y.copy(), 3)))
+    product = lambda x, y: sum(np.sum(g * np.cos(g)) for g in grad(loss, (0, 1))(x, y))
+    x, y = map(np.array, numpy.random.default_rng(2).random((2, 7)))
+    for f in (loss, product):
+        for got, expected in zip(jit(grad(f, (0, 1)))(x, y), grad(f, (0, 1))(x, y)):
+            numpy.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-12)
+    assert bool(joined) == (program is on_the_way)
 
 
 def smooth(x, y, n, scale):
