@@ -160,6 +160,14 @@ def masked(x: Any, mask: Any = None, n: int = 2) -> Any:
     return x * n if mask is None else np.where(mask, x, 0.0)
 
 
+def zeros_or_all(x: Any, whole: bool) -> Any:
+    return x if whole else x * 0.0
+
+
+def asked_in_a_call(x: Any, mask: Any = None) -> Any:
+    return zeros_or_all(x, mask is None)
+
+
 class Held:
     def __init__(self) -> None:
         self.w = np.ones(4)
@@ -212,5 +220,7 @@ def test_arguments_that_no_graph_has_are_refused() -> None:
             fx.symbolic_trace(f)
     with pytest.raises(AssertionError, match=r"a mask that is given; for none: .*{'mask': None}"):
         fx.symbolic_trace(masked)(X)
+    with pytest.raises(AssertionError, match="a mask that is given"):
+        fx.symbolic_trace(asked_in_a_call)(X)
     with pytest.raises(TypeError):
         fx.symbolic_trace(total, **TWO)(X, X, X)

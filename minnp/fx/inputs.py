@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import functools
 import inspect
+import re
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -221,11 +222,18 @@ def _asked_for_none(function: Callable) -> set[str]:
     code = getattr(inspect.unwrap(getattr(function, "__func__", function)), "__code__", None)
     if code is not None and not state.CODE_IS_KNOWN:
         return set(code.co_varnames)
-    steps = [] if code is None else [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "COPY", "NOP")]
+    steps = [] if code is None else [(n, v) for n, v in instructions(code) if n not in ("CACHE", "COPY", "NOP")]
     asked = set()
-    for i, step in enumerate(steps[:-2]):
-        after, last = steps[i + 1], steps[i + 2]
-        constant = after.opname in ("LOAD_CONST", "RETURN_CONST") and after.argval is None and last.opname == "IS_OP"
-        if step.opname.startswith(("LOAD_FAST", "LOAD_DEREF")) and ("NONE" in after.opname or constant):
-            asked.add(step.argval)
+    for (name, variable), (after, value), (last, _) in zip(steps, steps[1:], steps[2:]):
+        constant = after in ("LOAD_CONST", "RETURN_CONST") and value is None and last == "IS_OP"
+        if name.startswith(("LOAD_FAST", "LOAD_DEREF")) and ("NONE" in after or constant):
+            asked.add(variable)
     return asked
+
+
+def instructions(code: types.CodeType) -> Iterator[tuple[str, Any]]:
+    """The name and the argument of each instruction. LOAD_FAST_LOAD_FAST and its kin of CPython 3.13 are the two that
+    they stand for."""
+    for i in dis.get_instructions(code):
+        names = re.split("_(?=LOAD_FAST|STORE_FAST)", i.opname)
+        yield from zip(names, i.argval) if len(names) == 2 else [(i.opname, i.argval)]

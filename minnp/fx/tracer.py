@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import dis
 import functools
 import importlib
 import inspect
@@ -29,7 +28,7 @@ from minnp.nn.model import Layer
 from minnp.nn.modules import Lambda
 
 from .graph_module import ANY, GraphModule
-from .inputs import Inputs
+from .inputs import Inputs, instructions
 from .transforming import record
 
 # Modules whose functions are recorded whole: what they ask of shapes, a proxy could not answer.
@@ -221,8 +220,7 @@ def reads_mode(layer: Layer, mode: Any) -> bool:
     if code is None or "mode" in code.co_cellvars or not CODE_IS_KNOWN:
         return True
     own = isinstance(layer, Lambda) and not layer.of_mode
-    loaded = (i.argval for i in dis.get_instructions(code) if i.opname.startswith("LOAD_FAST"))
-    return not own and any("mode" in (v if isinstance(v, tuple) else (v,)) for v in loaded)
+    return not own and any(name.startswith("LOAD_FAST") and v == "mode" for name, v in instructions(code))
 
 
 def owner_and_forward(root: Any) -> tuple[Any, Callable]:
