@@ -330,6 +330,106 @@ def test_no_references_are_lost_or_kept():
     assert [sys.getrefcount(w) for w in watched[:-2]] == before
 
 
+def refused(call, *args):
+    try:
+        call(*args)
+    except Exception:
+        return
+    pytest.fail(f"{call} took {args}")
+
+
+@pytest.mark.either("about the C part")
+@pytest.mark.skipif(install.fastpath is None, reason="minnp was installed without a C compiler, or MINNP_COMPILED=0")
+def test_what_the_functions_of_the_c_part_refuse_is_not_kept():
+    fast, token, x, dtype = install.fastpath, object(), np.ones(3), onp.dtype("f8,i4")
+    sizes = (0, 0, 0, 0, 0, False, False, False)
+    an_input, an_output = (0, True, True, 0, dtype), (3, False, False, [(1, token, token)])
+    cases = [
+        (fast.exchange, onp.ones(2), token),
+        (fast.on_host, token),
+        (fast.link, x, token),
+        (fast.function, token),
+        (fast.function, token, token, token, 1, 1, 1, 1),  # it does not say whether it writes
+        (fast.set_row, token, token, 0, (), 0),
+        (fast.attribute, token, token, True),
+        (fast.index_kept, [], 0, token),
+        (fast.strong, True),
+        (fast.sweep, [], [], token, 0, 0),
+        (fast.loop, token, [an_input, an_input[:2]], [], sizes),
+        (fast.loop, token, [an_input], [an_output, an_output[:2]], sizes),
+        (fast.loop, token, [an_input], [an_output, (*an_output[:3], [(1, token, token), (1, token)])], sizes),
+        (fast.loop(token, [], [], sizes),),  # of a code that has no address
+        (lambda: fast.loop(token, [], [an_output], sizes)(donate=token),),
+        (fast.plan, token, token, {}, (0, "one"), (), (), 0, ((), ())),
+        (fast.plan, token, token, {}, (), (), (), 0, (("one",), ())),
+        (fast.Dispatch().remember, [(0, token, (), (), False), (0, token, (1, "one"), (), False)], []),
+        (fast.Dispatch().remember, [(0, token, (), (), False), (0, token)], []),
+        (delattr, x, "_host"),
+    ]
+    before = [sys.getrefcount(w) for w in (token, dtype, x)]
+    for _ in range(100):
+        for case in cases:
+            refused(*case)
+    assert [sys.getrefcount(w) for w in (token, dtype, x)] == before
+
+
+def test_what_arrays_refuse_is_not_kept():
+    x, m, o, zero, wrong = np.ones(3), np.ones((2, 3)), np.array([None, "a"], dtype=object), np.array(1.0), np.ones(5)
+    index, text = np.array([0, 9]), "text"
+    cases = [
+        *[
+            (f, a, b)
+            for f in (operator.add, operator.iadd, operator.lt, operator.pow)
+            for a, b in ((x, wrong), (wrong, m))
+        ],
+        *[(f, x, text) for f in (operator.add, operator.isub, operator.matmul, operator.lshift, np.maximum)],
+        *[(f, x) for f in (float, int, bool, complex, hash, operator.index, operator.invert)],
+        *[(f, zero) for f in (len, iter, list, operator.invert)],
+        *[(operator.getitem, x, i) for i in (9, text, index, [9], (0, 0), slice(text), 1.5, {})],
+        *[
+            (operator.setitem, x, i, v)
+            for i, v in ((9, 1), (text, 1), (index, 1), (slice(2), wrong), (0, text), (0, m))
+        ],
+        *[(operator.getitem, x.flat, i) for i in (9, text)],
+        *[(operator.setitem, x.flat, i, v) for i, v in ((9, 1), (0, text))],
+        *[(operator.delitem, a, 0) for a in (x, x.flat)],
+        *[(getattr, x, text), (setattr, x, text, 1), (setattr, x, "shape", (2, 2)), (setattr, x, "dtype", text)],
+        (setattr, x, "real", wrong),
+        (np.sum, x, 7),
+        (np.sum, x, text),
+        (lambda: np.add(x, 1, out=wrong[:2]),),
+        (lambda: np.add(x, 1, nothing=1),),
+        (lambda: np.exp(x, dtype=text),),
+        (np.exp,),
+        (np.exp, o),
+        (np.dot, x, wrong),
+        (np.reshape, x, (2, 2)),
+        (x.reshape, 7),
+        (x.transpose, 3, 4),
+        (x.astype, text),
+        (np.concatenate, [x, m]),
+        (np.concatenate, text),
+        (minnp.grad(lambda v: np.dot(v, wrong)), x),
+        (minnp.grad(lambda v: v[9]), x),
+        (minnp.grad(lambda v: (v * x).sum().nope), x),
+        (minnp.grad(lambda v: memoryview(v * x)), x),
+        (minnp.jit(lambda v: v + wrong), x),
+    ]
+    watched = [x, m, o, zero, wrong, index, text]
+
+    def round_():
+        for case in cases:
+            refused(*case)
+
+    round_()
+    gc.collect()
+    before = [sys.getrefcount(w) for w in watched]
+    for _ in range(20):
+        round_()
+    gc.collect()
+    assert [sys.getrefcount(w) for w in watched] == before
+
+
 @pytest.mark.parametrize("params", [{}, {"power": 1}])
 def test_rules_may_write_to_what_the_tape_saved(params):
     """The tape then puts another node in the place of the one the walk is at."""

@@ -172,6 +172,82 @@ def test_what_does_not_fit_is_refused(blas):
         compiled.team.lstm((1, 1, 1, 4, 4, 4, 32), a, a, *[a] * 9)
 
 
+def test_what_is_refused_is_let_go(blas):
+    """A view whose memory a function still held could not be released."""
+    team, views = compiled.team, []
+
+    def view(*shape, kind="f"):
+        size = {"f": 4, "d": 8, "q": 8, "B": 1}[kind] * onp.prod(shape, dtype=int)
+        views.append(memoryview(bytearray(int(size))).cast(kind, shape))
+        return views[-1]
+
+    def constant(*shape):
+        views.append(view(*shape).toreadonly())
+        return views[-1]
+
+    a, stack, flat = view(4, 4), view(2, 4, 4), view(16)
+    routine, local = blas.places["f"], blas.local
+    sizes = (1, 1, 1, 4, 4, 4, 32)  # of an LSTM of one step and four rows, of four inputs and numbers
+    states = [view(n, 4, 4) for n in (1, 4, 1, 1, 4, 1)]
+    for function, *args in [
+        (team.gemm, routine, local, a),
+        (team.gemm, routine, local, a, a, None, 1.0, 0.0, 1, 1),
+        (team.gemm, routine, local, a, a, constant(4, 4), 1.0, 0.0, 1, 1),
+        (team.gemm, routine, local, a, a, flat, 1.0, 0.0, 1, 1),
+        (team.gemm, "address", local, a, a, a, 1.0, 0.0, 1, 1),
+        (team.stack, routine, local, stack, stack),
+        (team.stack, routine, local, stack, stack, None, 1, 1),
+        (team.stack, routine, local, stack, stack, constant(2, 4, 4), 1, 1),
+        (team.lstm, sizes),
+        (team.lstm, sizes[1:], a, a, *[a] * 9),
+        (team.lstm, sizes, a, a, view(1, 4, 4), a, a, flat, *[states[k] for k in (1, 2, 3)], a, a),
+        (team.lstm, sizes, view(16, 4), flat, view(1, 4, 4), a, a, flat, view(4, 16), a, a, view(4, 4, 4), a),
+        (team.lstm, sizes, view(16, 4), a, view(1, 4, 4), a, a, flat, view(4, 16), a, a, view(4, 4, 4), a),
+        (team.lstm, sizes, view(16, 4), a, view(1, 4, 4), a, a, flat, view(4, 16), constant(4, 4), a, view(64), a),
+        (team.lstm_back, sizes),
+        (team.lstm_back, sizes, a, a, None, None, a, a, *[a] * 7),
+        (team.conv, (), a),
+        (team.conv, (routine, local, 1, 0, *[1] * 17), *[a] * 7),
+        (team.conv, (routine, local, 1, 1, 9, 1, *[1] * 9, 1, 1, 0, 0, 1, 1), a, *[None] * 5, a),
+        (team.kernel, "no such kernel", 4, 4, (), 1, a, a),
+        (team.kernel, "softmax", 4, 4, (), 1, a, None),
+        (team.kernel, "softmax", 4, 4, (), 1, a, constant(4, 4)),
+        (team.kernel, "softmax", 4, 4, (), 1, a, view(4, 3)),
+        (team.kernel, "softmax", 4, 4, ("number",), 1, a, a),
+        (team.run, 0),
+        (team.run, 0, "step", 1, 1),
+        (team.stencil, a),
+        (team.stencil, view(8, kind="q"), view(1, kind="q"), 1, 1, 1, a, view(1, 2, 4)),
+        (team.stencil, view(8, kind="q"), view(1, 1, 2, kind="q"), "lag", 1, 1, a, view(1, 2, 4)),
+        (team.stencil, view(8, kind="q"), view(1, 1, 2, kind="q"), 1, 1, 1, constant(4, 4), view(1, 2, 4)),
+        (team.add_at, a, view(4, kind="q")),
+        (team.add_at, a, view(4, kind="q"), None, 1),
+        (team.add_at, constant(4, 4), view(4, kind="q"), view(4, 4), 1),
+        (team.add_at, a, view(4, kind="q"), view(4, 4, kind="d"), 1),
+        (team.add_at, a, view(3, kind="q"), view(4, 4), 1),
+    ]:
+        with pytest.raises((TypeError, ValueError, BufferError)):
+            function(*args)
+    if hasattr(team, "integers"):
+        q, panels, vector = view(4, 8, kind="B"), view(8, 64, kind="B"), view(4)
+        for args in [
+            (q, panels, vector, vector, vector, view(4, 4, kind="d")),
+            (q, panels, vector, vector, None, view(3, 4)),
+            (q, view(8, 32, kind="B"), vector, vector, None, a),
+            (q, panels, view(3), vector, None, a),
+            (q, panels, vector, vector, view(3), a),
+            (q, None, vector, vector, None, a),
+            (q, panels, vector, vector, None, constant(4, 4)),
+        ]:
+            with pytest.raises((ValueError, BufferError)):
+                team.integers(*args, 0, 1)
+    assert team.stack(routine, local, stack, stack, view(2, 4, 3), 1, 1) is None
+    assert team.kernel("softmax", 4, 4, (), 1, a, a) is None  # whose memory is shared
+    assert team.add_at(a, view(4, kind="q"), a, 1) is None
+    for one in views:
+        one.release()
+
+
 def test_traced_sums_of_short_rows_and_squares_of_what_was_summed():
     x = np.array(onp.random.default_rng(0).standard_normal((7, 3000, 10)).astype("f4"))
     for keepdims in (False, True):
