@@ -167,6 +167,9 @@ class Holder:
         self.scale, self.w = 2.0, np.arange(3.0)
 
 
+ROWS = np.zeros(2)
+
+
 class Kept:
     def __init__(self, scale: Any) -> None:
         self.scale = scale
@@ -215,7 +218,7 @@ def test_no_instruction_is_read_where_pythons_bytecode_is_not_known(monkeypatch:
         return x + onp.random.rand()
 
     def of_its_own(x: Any) -> Any:
-        return x + np.random.rand()
+        return x + np.random.rand() + ROWS.sum()
 
     def of_none(x: Any, mask: Any = None) -> Any:
         return x if mask is None else x * mask

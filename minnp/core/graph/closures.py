@@ -738,7 +738,7 @@ def _draws(code: CodeType, names: dict) -> bool:
     if "random" not in code.co_names and not any(names.get(name) is onp.random for name in code.co_names):
         return False
     if not state.CODE_IS_KNOWN:
-        return any(names.get(name) in (onp, onp.random) for name in code.co_names)
+        return any(names.get(name) is module for name in code.co_names for module in (onp, onp.random))
     steps = [i for i in dis.get_instructions(code) if i.opname.startswith("LOAD_")]
     found = [(names.get(a.argval), b.argval) for a, b in itertools.pairwise(steps) if a.opname == "LOAD_GLOBAL"]
     return any(module is onp.random or (module is onp and name == "random") for module, name in found)
