@@ -45,6 +45,51 @@ def test_arrays_and_numbers_alone_need_no_python():
     assert was == fast(True) and type(y) is np.ndarray and type(total) is numpy.float64 and f.calls == 3
 
 
+def test_arrays_in_containers_need_no_python():
+    def f(tree, xs, nothing):
+        return {"sum": (tree["a"] * xs[0]).sum(), "rest": [tree["b"] + xs[1], None]}, (xs[0],)
+
+    given = lambda: ({"a": np.arange(3.0), "b": np.ones(3)}, [np.ones(3), 2.0], None)
+    compiled, args = ready(f, *given()), given()
+    compiled(*args)
+    (found, (x,)), was = served(compiled, *args)
+    assert was == fast(True) and x is args[1][0]
+    assert repr(found) == repr(f(*args)[0]) and list(found) == ["sum", "rest"]
+
+
+class Sub(dict):
+    pass
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"b": 2.0, "a": 1.0}, {"a": 1.0}, {"a": 1.0, "c": 2.0}, Sub(a=1.0, b=2.0), [1.0, 2.0]],
+)
+def test_containers_of_another_structure_are_general(other):
+    f = lambda tree: list(tree.items()) if isinstance(tree, dict) else tree
+    arrays = lambda tree: {k: np.full(2, v) for k, v in tree.items()} if type(tree) is dict else tree
+    compiled = ready(f, arrays({"a": 1.0, "b": 2.0}))
+    compiled(arrays({"a": 1.0, "b": 2.0}))
+    assert served(compiled, arrays({"a": 1.0, "b": 2.0}))[1] == fast(True)
+    out, was = served(compiled, arrays(other))
+    assert not was and repr(out) == repr(f(arrays(other)))
+
+
+def test_containers_and_the_arrays_in_them_are_changed():
+    def f(tree, x):
+        tree["w"] -= x
+        tree["m"] = tree["w"] * 2
+        return tree
+
+    given = lambda: {"w": np.full(3, 5.0), "m": np.zeros(3)}
+    compiled = jit(f)
+    for _ in range(4):
+        tree = given()
+        w, (out, was) = tree["w"], served(compiled, tree, np.ones(3))
+        assert out is tree and tree["w"] is w and w.tolist() == [4, 4, 4] and tree["m"].tolist() == [8, 8, 8]
+    assert was == fast(True)
+
+
 @pytest.mark.parametrize(
     "other", [numpy.ones(4, "f4"), numpy.ones(5), numpy.ones((2, 2)), numpy.ma.ones(4), 2.0, [1.0, 2.0]]
 )

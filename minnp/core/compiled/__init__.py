@@ -65,8 +65,8 @@ class PythonDispatch:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.general(args, kwargs)  # type: ignore[attr-defined]
 
-    def remember(self, guards: list, paths: list) -> None:
-        """Let calls whose arguments meet the guards run the first of the paths."""
+    def remember(self, structure: tuple, guards: list, paths: list) -> None:
+        """Let calls whose arguments have this structure, and whose leaves meet the guards, run the first path."""
 
     def forget(self) -> None:
         """Let go of every entry."""

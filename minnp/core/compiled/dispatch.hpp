@@ -1,12 +1,13 @@
-/* Calls of what jit made: the guards on the arguments, and what a call does for its caller besides running the graph.
+/* Calls of what jit made: the guards on the arguments' leaves, and what a call does for its caller besides running the graph.
 
    A call that meets the guards of one of the entries, whose first path has a plan and raises nothing, needs no Python but the
    graph's. Every other one is Jitted.general's (jit/jit.py), which is told what a path raised. */
 #pragma once
 #include "device.hpp"
 #include "loops.hpp"
+#include <memory>
 
-constexpr Py_ssize_t MOST_GUARDED = 32;   /* arguments, inputs and results of a path */
+constexpr Py_ssize_t MOST_GUARDED = 256;  /* leaves of the arguments */
 constexpr Py_ssize_t COPIED = 1 << 18; /* bytes: larger arrays are written back by Python, on several threads */
 
 /* An array in this layout, of this shape; a number of this type, this one; an array of this shape on this device. */
@@ -18,6 +19,7 @@ struct Guard {
 };
 
 struct Guarded {
+    Ref structure; /* of the arguments, as open_tree describes it */
     std::vector<Guard> guards;
     Ref paths;
 };
@@ -25,7 +27,7 @@ struct Guarded {
 struct Dispatch { /* the base of Jitted */
     PyObject_HEAD
     Py_ssize_t calls;
-    std::vector<Guarded> *entries;
+    std::vector<std::shared_ptr<Guarded>> *entries; /* one may be let go of while it is looked at */
 };
 static Dispatch *dispatch(PyObject *self) { return (Dispatch *)self; }
 
@@ -59,17 +61,59 @@ static bool holds(const Guard &g, PyObject *x) {
     return equal;
 }
 
+/* The leaves of a call's arguments: as its caller has them, and what they hold. */
+struct Leaves {
+    Objects<MOST_GUARDED> items, values;
+};
+
+static bool meets(PyObject *x, PyObject *structure, const std::vector<Guard> &guards, Leaves &leaves);
+
+static bool meet(PyObject *const *items, PyObject *parts, const std::vector<Guard> &guards, Leaves &leaves) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parts); i++)
+        if (!meets(items[i], PyTuple_GET_ITEM(parts, i), guards, leaves))
+            return false;
+    return true;
+}
+
+/* Whether x has this structure, and its leaves, of which there are more in `leaves` then, meet the next of the guards. */
+static bool meets(PyObject *x, PyObject *structure, const std::vector<Guard> &guards, Leaves &leaves) {
+    if (!PyTuple_CheckExact(structure)) { /* a leaf's */
+        Value v = value_of(x);
+        if (v.is_virtual() && (v.kind != Kind::device || field(x, root_at) != Py_None))
+            return false;
+        leaves.items.add(borrow(x)), leaves.values.add(borrow(v.object));
+        return holds(guards[leaves.values.n - 1], v.object);
+    }
+    PyObject *names = PyTuple_GET_ITEM(structure, 1), *parts = PyTuple_GET_ITEM(structure, 2);
+    if ((PyObject *)Py_TYPE(x) != PyTuple_GET_ITEM(structure, 0))
+        return false;
+    if (is_list(x))
+        return PySequence_Fast_GET_SIZE(x) == PyTuple_GET_SIZE(parts) && meet(PySequence_Fast_ITEMS(x), parts, guards, leaves);
+    if (!PyDict_CheckExact(x))
+        return true; /* None */
+    if (PyDict_GET_SIZE(x) != PyTuple_GET_SIZE(parts))
+        return false;
+    PyObject *key, *item;
+    for (Py_ssize_t at = 0, i = 0; PyDict_Next(x, &at, &key, &item); i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i);
+        if (key != name && !(PyUnicode_CheckExact(key) && PyUnicode_Compare(key, name) == 0))
+            return false;
+        if (!meets(item, PyTuple_GET_ITEM(parts, i), guards, leaves))
+            return false;
+    }
+    return true;
+}
+
 /* ------------------------------------------------------------------ what a path does for its caller */
-struct Part { /* of a result: a result of the graph, as a scalar or an array, or, below 0, the argument -1 - at */
+struct Part { /* of a result: a result of the graph, as a scalar or an array, or, below 0, the input -1 - at */
     Py_ssize_t at;
     bool scalar;
 };
-enum Form { ONE, TUPLE, SEQUENCE, FINISHED }; /* of a result: a part, a tuple of them, a list, what `finish` makes of them */
 
 struct Plan {
     PyObject_HEAD
     PyObject *run, *finish, *constants;
-    int form;
+    PyObject *form; /* of a result: a tree with the number of a part at each leaf; null: what `finish` makes */
     std::vector<Py_ssize_t> *inputs, *written, *overwrites;
     std::vector<Part> *parts;
 };
@@ -125,27 +169,32 @@ static Ref part_of(PyObject *v, bool scalar) {
     return is_number(v) && (scalar || is_python_number(v)) ? borrow(v) : Ref();
 }
 
-/* The result in the user's form; nothing where `finish` must make it. */
-static Ref finished_parts(const Plan *plan, PyObject *out, PyObject *args) {
-    auto part = [&](const Part &p) {
-        if (p.at < 0)
-            return borrow(PyTuple_GET_ITEM(args, (*plan->inputs)[-1 - p.at]));
-        return part_of(PyTuple_GET_ITEM(out, p.at), p.scalar);
-    };
-    if (plan->form == FINISHED)
-        return {};
-    if (plan->form == ONE)
-        return part((*plan->parts)[0]);
-    Py_ssize_t n = plan->parts->size();
-    Ref all = made(plan->form == TUPLE ? PyTuple_New(n) : PyList_New(n));
+/* The result in this form; nothing where `finish` must make it. */
+static Ref in_form(PyObject *form, const Plan *plan, PyObject *out, PyObject *const *items) {
+    if (form == nullptr || form == Py_None)
+        return borrow(form);
+    if (PyLong_CheckExact(form)) {
+        const Part &p = (*plan->parts)[PyLong_AsSsize_t(form)];
+        return p.at < 0 ? borrow(items[(*plan->inputs)[-1 - p.at]]) : part_of(PyTuple_GET_ITEM(out, p.at), p.scalar);
+    }
+    if (PyDict_CheckExact(form)) {
+        Ref all = made(PyDict_New());
+        PyObject *key, *part;
+        for (Py_ssize_t at = 0; PyDict_Next(form, &at, &key, &part);) {
+            Ref x = in_form(part, plan, out, items);
+            if (!x)
+                return {};
+            check(PyDict_SetItem(all, key, x));
+        }
+        return all;
+    }
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(form);
+    Ref all = made(PyTuple_CheckExact(form) ? PyTuple_New(n) : PyList_New(n));
     for (Py_ssize_t i = 0; i < n; i++) {
-        Ref x = part((*plan->parts)[i]);
+        Ref x = in_form(PySequence_Fast_GET_ITEM(form, i), plan, out, items);
         if (!x)
             return {};
-        if (plan->form == TUPLE)
-            PyTuple_SET_ITEM(all.get(), i, x.release());
-        else
-            PyList_SET_ITEM(all.get(), i, x.release());
+        PySequence_Fast_ITEMS(all.get())[i] = x.release();
     }
     return all;
 }
@@ -170,27 +219,19 @@ static bool raises_here() {
 
 /* What a call returns; nothing where Jitted.general must be asked, with what a path raised in `failed`. */
 static Ref dispatched(PyObject *self, PyObject *args, Ref &failed) {
-    Py_ssize_t n = PyTuple_GET_SIZE(args);
-    if (n > MOST_GUARDED || dispatch(self)->entries->empty() || !ready)
+    if (dispatch(self)->entries->empty() || !ready)
         return {};
     if (PyLong_AsLong(slot(state, state_busy)) != 0 || (slot(state, state_raising) == Py_True && raises_here()))
         return {};
-    Ref values[MOST_GUARDED];
-    for (Py_ssize_t i = 0; i < n; i++) {
-        Value v = value_of(PyTuple_GET_ITEM(args, i));
-        if (v.is_virtual() && (v.kind != Kind::device || field(PyTuple_GET_ITEM(args, i), root_at) != Py_None))
-            return {};
-        values[i] = borrow(v.object);
-    }
+    Leaves leaves;
     Ref path;
-    for (Guarded &entry : *dispatch(self)->entries) {
-        bool all = (Py_ssize_t)entry.guards.size() == n;
-        for (Py_ssize_t i = 0; all && i < n; i++)
-            all = holds(entry.guards[i], values[i]);
-        if (!all)
+    for (size_t at = 0; at < dispatch(self)->entries->size(); at++) {
+        std::shared_ptr<Guarded> entry = (*dispatch(self)->entries)[at];
+        leaves.items.clear(), leaves.values.clear();
+        if (!meets(args, entry->structure, entry->guards, leaves))
             continue;
-        if (PyList_GET_SIZE(entry.paths.get()) > 0)
-            path = borrow(PyList_GET_ITEM(entry.paths.get(), 0));
+        if (PyList_GET_SIZE(entry->paths.get()) > 0)
+            path = borrow(PyList_GET_ITEM(entry->paths.get(), 0));
         break;
     }
     if (!path)
@@ -202,9 +243,9 @@ static Ref dispatched(PyObject *self, PyObject *args, Ref &failed) {
     PyObject *given[MOST_GUARDED];
     Py_ssize_t count = 0;
     for (Py_ssize_t i : *plan->inputs) {
-        if (i >= n)
+        if (i >= leaves.values.n)
             return {};
-        given[count++] = values[i];
+        given[count++] = leaves.values.items[i];
     }
     if (!plan->written->empty() && (taped() || !apart(plan, given, count)))
         return {};
@@ -227,15 +268,15 @@ static Ref dispatched(PyObject *self, PyObject *args, Ref &failed) {
     Py_ssize_t results = PyTuple_GET_SIZE(out.get()) - plan->written->size();
     for (size_t k = 0; k < plan->written->size(); k++) {
         Py_ssize_t i = (*plan->written)[k];
-        write_back(self, PyTuple_GET_ITEM(args, (*plan->inputs)[i]), given[i], PyTuple_GET_ITEM(out.get(), results + k));
+        write_back(self, leaves.items.items[(*plan->inputs)[i]], given[i], PyTuple_GET_ITEM(out.get(), results + k));
     }
-    if (Ref x = finished_parts(plan, out, args))
+    if (Ref x = in_form(plan->form, plan, out, leaves.items.items))
         return x;
-    Ref own = made(PyTuple_GetSlice(out, 0, results)), leaves = made(PyList_New(count)), nothing = made(PyDict_New());
+    Ref own = made(PyTuple_GetSlice(out, 0, results)), inputs = made(PyList_New(count)), nothing = made(PyDict_New());
     for (Py_ssize_t k = 0; k < count; k++)
-        PyList_SET_ITEM(leaves.get(), k, Py_NewRef(PyTuple_GET_ITEM(args, (*plan->inputs)[k])));
+        PyList_SET_ITEM(inputs.get(), k, Py_NewRef(leaves.items.items[(*plan->inputs)[k]]));
     Ref arguments = tuple_of(args, nothing.get());
-    return call(plan->finish, own, leaves, arguments);
+    return call(plan->finish, own, inputs, arguments);
 }
 
 static PyObject *dispatch_call(PyObject *self, PyObject *args, PyObject *keywords) {
@@ -257,26 +298,27 @@ static std::vector<npy_intp> axes_of(PyObject *tuple) {
     return found;
 }
 
-/* remember(guards, paths): a list of (kind, dtype, type or number, shape, strides, writeable), one for each argument. */
+/* remember(structure, guards, paths): of the arguments, and for each of their leaves (kind, dtype, type or number, shape,
+   strides, writeable). */
 static PyObject *dispatch_remember(PyObject *self, PyObject *args) {
     return guarded([=] {
-        PyObject *guards, *paths;
-        if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &guards, &PyList_Type, &paths))
+        PyObject *structure, *guards, *paths;
+        if (!PyArg_ParseTuple(args, "O!O!O!", &PyTuple_Type, &structure, &PyList_Type, &guards, &PyList_Type, &paths))
             throw Raised{};
-        Guarded entry;
-        entry.paths = borrow(paths);
+        std::vector<std::shared_ptr<Guarded>> &entries = *dispatch(self)->entries;
+        for (const auto &e : entries)
+            if (e->paths.get() == paths)
+                return borrow(Py_None);
+        auto entry = std::make_shared<Guarded>();
+        entry->structure = borrow(structure), entry->paths = borrow(paths);
         for (Py_ssize_t i = 0; i < PyList_GET_SIZE(guards); i++) {
             int kind, writeable;
             PyObject *object, *shape, *strides;
             if (!PyArg_ParseTuple(PyList_GET_ITEM(guards, i), "iOO!O!p", &kind, &object, &PyTuple_Type, &shape, &PyTuple_Type,
                                   &strides, &writeable))
                 throw Raised{};
-            entry.guards.push_back({kind, writeable, borrow(object), axes_of(shape), axes_of(strides)});
+            entry->guards.push_back({kind, writeable, borrow(object), axes_of(shape), axes_of(strides)});
         }
-        std::vector<Guarded> &entries = *dispatch(self)->entries;
-        for (Guarded &e : entries)
-            if (e.paths.get() == paths)
-                return borrow(Py_None);
         entries.push_back(std::move(entry));
         return borrow(Py_None);
     });
@@ -284,7 +326,7 @@ static PyObject *dispatch_remember(PyObject *self, PyObject *args) {
 
 /* forget(): every entry. */
 static PyObject *dispatch_forget(PyObject *self, PyObject *) {
-    std::vector<Guarded> entries; /* what goes may call Python */
+    std::vector<std::shared_ptr<Guarded>> entries; /* what goes may call Python */
     std::swap(entries, *dispatch(self)->entries);
     Py_RETURN_NONE;
 }
@@ -292,13 +334,13 @@ static PyObject *dispatch_forget(PyObject *self, PyObject *) {
 static PyObject *dispatch_new(PyTypeObject *type, PyObject *, PyObject *) {
     PyObject *self = PyType_GenericAlloc(type, 0);
     if (self != nullptr)
-        dispatch(self)->entries = new std::vector<Guarded>;
+        dispatch(self)->entries = new std::vector<std::shared_ptr<Guarded>>;
     return self;
 }
 
 static int dispatch_traverse(PyObject *self, visitproc visit, void *arg) {
-    for (Guarded &e : *dispatch(self)->entries)
-        Py_VISIT(e.paths.get());
+    for (const auto &e : *dispatch(self)->entries)
+        Py_VISIT(e->paths.get());
     return 0;
 }
 
@@ -319,6 +361,7 @@ static int plan_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(plan->run);
     Py_VISIT(plan->finish);
     Py_VISIT(plan->constants);
+    Py_VISIT(plan->form);
     return 0;
 }
 
@@ -327,6 +370,7 @@ static int plan_clear(PyObject *self) {
     Py_CLEAR(plan->run);
     Py_CLEAR(plan->finish);
     Py_CLEAR(plan->constants);
+    Py_CLEAR(plan->form);
     return 0;
 }
 
@@ -343,20 +387,20 @@ static void plan_dealloc(PyObject *self) {
 
 static PyTypeObject DispatchType = {PyVarObject_HEAD_INIT(nullptr, 0)}, PlanType = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
-/* plan(run, finish, constants, inputs, written, overwrites, form, parts): what Specialisation has of these; parts: those of the
-   result, and whether each is a scalar. */
+/* plan(run, finish, constants, inputs, written, overwrites, form, parts, scalars): what Specialisation has of these; the form
+   of the result, or Ellipsis; its parts, and which of them are scalars. */
 static PyObject *make_plan(PyObject *, PyObject *args) {
     return guarded([=] {
-        PyObject *run, *finish, *constants, *inputs, *written, *overwrites, *parts, *scalars;
-        int form;
-        if (!PyArg_ParseTuple(args, "OOO!O!O!O!i(O!O!)", &run, &finish, &PyDict_Type, &constants, &PyTuple_Type, &inputs, &PyTuple_Type,
+        PyObject *run, *finish, *constants, *inputs, *written, *overwrites, *form, *parts, *scalars;
+        if (!PyArg_ParseTuple(args, "OOO!O!O!O!OO!O!", &run, &finish, &PyDict_Type, &constants, &PyTuple_Type, &inputs, &PyTuple_Type,
                               &written, &PyTuple_Type, &overwrites, &form, &PyTuple_Type, &parts, &PyTuple_Type, &scalars))
             throw Raised{};
         if (PyTuple_GET_SIZE(inputs) > MOST_GUARDED)
             return borrow(Py_None);
         Plan *plan = PyObject_GC_New(Plan, &PlanType);
         Ref owned = made((PyObject *)plan);
-        plan->run = Py_NewRef(run), plan->finish = Py_NewRef(finish), plan->constants = Py_NewRef(constants), plan->form = form;
+        plan->run = Py_NewRef(run), plan->finish = Py_NewRef(finish), plan->constants = Py_NewRef(constants);
+        plan->form = form == Py_Ellipsis ? nullptr : Py_NewRef(form);
         plan->inputs = new std::vector<Py_ssize_t>, plan->written = new std::vector<Py_ssize_t>;
         plan->overwrites = new std::vector<Py_ssize_t>, plan->parts = new std::vector<Part>;
         *plan->inputs = axes_of(inputs), *plan->written = axes_of(written), *plan->overwrites = axes_of(overwrites);

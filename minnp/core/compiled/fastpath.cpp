@@ -215,7 +215,7 @@ static const struct {
     {"SOURCE", SOURCE}, {"OF_OBJECT", OF_OBJECT}, {"BOUND", BOUND}, {"IDENTITY", IDENTITY}, {"MASKED", MASKED},
     {"LIST", LIST}, {"SPREAD", SPREAD}, {"CASTS", CASTS}, {"VECTORS", VECTORS}, {"UNTRACED", UNTRACED},
     {"WHOLE", WHOLE}, {"RAVELS", RAVELS}, {"SIDE_BY_SIDE", SIDE_BY_SIDE}, {"BELOW", BELOW},
-    {"SEVERAL", SEVERAL}, {"PARTS", PARTS}, {"NUMBER", NUMBER},
+    {"SEVERAL", SEVERAL}, {"PARTS", PARTS}, {"NUMBER", NUMBER}, {"MOST_GUARDED", MOST_GUARDED},
 };
 
 /* Let freed arrays of up to 31 MB be used again, instead of going back to the system.

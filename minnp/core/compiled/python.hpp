@@ -126,19 +126,21 @@ static inline Ref attribute(PyObject *x, PyObject *name) { return made(PyObject_
 static inline Ref number(Py_ssize_t n) { return made(PyLong_FromSsize_t(n)); }
 static inline bool is_list(PyObject *x) { return PyList_CheckExact(x) || PyTuple_CheckExact(x); }
 
-/* Up to MOST objects, owned, in a row, as calls take them. */
-constexpr Py_ssize_t MOST = 16;
-struct Arguments {
-    PyObject *items[MOST];
+/* Up to LIMIT objects, owned, in a row, as calls take them. */
+template <Py_ssize_t LIMIT> struct Objects {
+    PyObject *items[LIMIT];
     Py_ssize_t n = 0;
-    Arguments() = default;
-    Arguments(const Arguments &) = delete;
-    ~Arguments() {
+    Objects() = default;
+    Objects(const Objects &) = delete;
+    ~Objects() { clear(); }
+    void add(Ref x) { items[n++] = x.release(); }
+    void clear() {
         while (n > 0 && !ending())
             Py_DECREF(items[--n]);
     }
-    void add(Ref x) { items[n++] = x.release(); }
 };
+constexpr Py_ssize_t MOST = 16;
+using Arguments = Objects<MOST>;
 
 template <class F> static inline PyObject *guarded(F &&body) {
     try {

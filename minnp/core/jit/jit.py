@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import operator
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -40,12 +39,12 @@ from ..passes import optimize
 from ..rows import budget, policy
 from ..rows.error_state import asked
 from ..rows.on_device import free
-from ..rows.pytree import all_besides, open_tree, tree_flatten
+from ..rows.pytree import all_besides, of_containers, open_tree, tree_flatten
 from ..rows.report import record
 from ..rows.state import capture, state
 from ..rows.value import OBJECTS, Buffer, Host, Tracer, holds_objects
 from ..transforms.grad import compiling, function_of, without
-from .specialisation import FINISHED, Specialisation, apart, steps_back
+from .specialisation import Specialisation, apart, steps_back
 
 TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
 SEVERAL = 8  # keys whose captures all ended before the function did, after which it is not captured for others
@@ -80,7 +79,7 @@ class Plain:
         self.idle = self.rest = 0
         self.usual = 0.0
         finish = lambda out, given, arguments: run(*arguments)
-        self.plan = None if fastpath is None else fastpath.plan(tuple, finish, {}, (), (), (), FINISHED, ((), ()))
+        self.plan = None if fastpath is None else fastpath.plan(tuple, finish, {}, (), (), (), ..., (), ())
         self.paths = [self]
 
     def took(self, seconds: float, looked: bool, ran: bool) -> None:
@@ -219,7 +218,7 @@ class Jitted(Dispatch):
                 out = self._tried(trial, key, exact, paths, values, leaves, args, kwargs, raised)
             if type(out) is not Missed:
                 if self.paths.get(exact) is paths and not (trial is not None and trial.doubtful and trial.open()):
-                    self._remember(paths, fixed, args, kwargs, leaves, values)
+                    self._remember(shape, paths, fixed, values)
                 return out
         known = len(fixed)
         try:
@@ -238,15 +237,16 @@ class Jitted(Dispatch):
         """Whether no graph holds the function, and none of its loops ran compiled when they were looked at."""
         return any(p.rest for p in self.plain.values()) and not any(self.paths.values())
 
-    def _remember(
-        self, paths: list, fixed: set[int], args: tuple, kwargs: dict, leaves: Sequence[Any], values: list
-    ) -> None:
-        """Let later calls with such arguments, arrays and numbers, run these paths without looking further."""
-        if kwargs or self.static or state.busy or len(leaves) != len(args) or any(map(operator.is_not, leaves, args)):
-            return  # (x,) has one leaf too
+    def _remember(self, shape: Any, paths: list, fixed: set[int], values: list) -> None:
+        """Let later calls with such arguments, arrays and numbers in containers, run these paths at once."""
+        if self.static or state.busy or paths[0].plan is None or len(values) > fastpath.MOST_GUARDED:
+            return
+        given, named = shape[2]
+        if named[2] or not of_containers(given):
+            return
         guards = [guard_of(v, i in fixed) for i, v in enumerate(values)]
         if None not in guards:
-            self.remember(guards, paths)
+            self.remember(given, guards, paths)
 
     def _eager(self, *args: Any, **kwargs: Any) -> Any:
         """The function as it is, but for its loops."""
@@ -366,7 +366,7 @@ class Jitted(Dispatch):
         if self.changing > TRIES or key in self.ended or exact in self.ended:
             out = self._uncaptured(key, args, kwargs)
             if key in self.ended or exact in self.ended:
-                self._remember(self.plain[key].paths, self.fixed.get(key, set()), args, kwargs, leaves, values)
+                self._remember(key[0], self.plain[key].paths, self.fixed.get(key, set()), values)
             return out
         if self.waiting.get(key):
             self.waiting[key] -= 1

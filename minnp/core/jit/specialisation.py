@@ -27,6 +27,7 @@ from ..graph.streams import streams
 from ..llvm import engine as native
 from ..passes import fuse_elementwise, optimize
 from ..rows.primitive import Meta, Primitive
+from ..rows.pytree import of_containers, open_tree
 from ..rows.value import Buffer, Host
 from .compilation import NoTime, compile_native
 from .executor import compile_host
@@ -36,7 +37,6 @@ from .unrolled import gather_parts
 UNROLLED = 2_500  # nodes of a graph that is still made machine code
 STEPS, TURNS = 64, 4  # nodes of a graph, and how many a line of the program has, that may be those of unrolled loops
 LARGE = 1 << 14  # elements of an array that threads may share
-ONE, TUPLE, SEQUENCE, FINISHED = range(4)  # dispatch.hpp: how a result is made of its parts
 BLAS = ("linalg.", "einsum", "npx.conv")  # rows whose kernels leave the sharing to BLAS
 
 
@@ -108,23 +108,21 @@ class Specialisation:
         self.plan = None if fastpath is None or self.streams else self._plan(len(results))
 
     def _plan(self, count: int) -> Any:
-        captured, forms = self.captured, {int: ONE, tuple: TUPLE, list: SEQUENCE}
-        tree = None if captured.changes else captured.rebuild(list(range(count)))
-        form = forms.get(type(tree), FINISHED)
-        parts = [tree] if form == ONE else list(tree) if form in (TUPLE, SEQUENCE) else []
-        ways: list[Any] = []
-        for part in parts:
-            what = captured.shown.get(part) if type(part) is int else None
+        captured = self.captured
+        form: Any = ... if captured.changes else captured.rebuild(list(range(count)))
+        parts: list[Any] = []
+        for i in range(count):
+            what = captured.shown.get(i)
             if type(what) is Shown and not what.steps:
-                ways.append(-1 - what.number)
+                parts.append(-1 - what.number)
             else:
-                ways.append(self.kept.index(part) if part in self.kept else None)
-        if not parts or any(type(part) is not int for part in parts) or None in ways:
-            form, parts, ways = FINISHED, [], []
-        scalars = tuple([k for k, part in enumerate(parts) if part in captured.scalars])
+                parts.append(self.kept.index(i) if what is None else None)
+        if None in parts or not of_containers(open_tree(form, [])):
+            form, parts = ..., []
+        scalars = tuple(captured.scalars) if parts else ()
         run = self.run if self.alone is None else self.quietly
         given = tuple(self.inputs), tuple(captured.written), tuple(self.overwrites)
-        return fastpath.plan(run, self.finish, captured.constants, *given, form, (tuple(ways), scalars))
+        return fastpath.plan(run, self.finish, captured.constants, *given, form, tuple(parts), scalars)
 
     def _run_beside(self, graph: Graph, backend: Any, compiler: str) -> Callable | None:
         """What runs a graph whose arrays are not all in NumPy's memory; None for one that NumPy's is to run."""

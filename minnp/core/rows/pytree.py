@@ -7,7 +7,7 @@ import dataclasses
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any
 
 LEAVES = {int, float, complex}  # the commonest types of leaves, known at once; array.py adds ours
@@ -131,6 +131,15 @@ def open_tree(tree: Any, leaves: list) -> Any:
         else:
             parts.append(open_tree(child, leaves))
     return type(tree), names, tuple(parts)
+
+
+def of_containers(structure: Any) -> bool:
+    """Whether open_tree describes no other containers than lists, tuples, dicts whose keys are texts, and None."""
+    if structure == "*":
+        return True
+    kind, names, parts = structure
+    plain = kind is NoneType or (kind in CONTAINERS and TEXTS.issuperset(map(type, names or ())))
+    return plain and all(map(of_containers, parts))
 
 
 class Itself:
