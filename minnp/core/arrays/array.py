@@ -34,10 +34,10 @@ new = object.__new__
 
 class _ArrayType(type):
     def __instancecheck__(cls, x: Any) -> bool:
-        # Libraries hand out real NumPy arrays: to a drop-in they are arrays too. What NumPy has a scalar for is none.
-        return type.__instancecheck__(cls, x) or (
-            cls is ndarray and isinstance(x, (Host, VirtualArray)) and not isinstance(x, onp.generic)
-        )
+        if type(x) is VirtualArray:  # what NumPy has a scalar for is no array
+            return cls is ndarray and x.__class__ is VirtualArray
+        # Libraries hand out real NumPy arrays: to a drop-in they are arrays too.
+        return type.__instancecheck__(cls, x) or (cls is ndarray and isinstance(x, Host))
 
     def __subclasscheck__(cls, c: Any) -> bool:
         return type.__subclasscheck__(cls, c) or (cls is ndarray and issubclass(c, (Host, VirtualArray)))

@@ -132,11 +132,14 @@ def _host_of(x: Any) -> Any:
 
 
 class Run:
-    """One run of a function under a new tape: the boxed arguments, then the function's result."""
+    """One run of a function under a new tape: the boxed arguments, then the function's result, and, with has_aux, what
+    it returned beside it."""
 
-    __slots__ = ("out", "rebuilds", "starts", "trace", "values")
+    __slots__ = ("aux", "out", "rebuilds", "starts", "trace", "values")
 
-    def __init__(self, f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict) -> None:
+    def __init__(
+        self, f: Callable, argnums: Sequence[int | str], args: tuple, kwargs: dict, has_aux: bool = False
+    ) -> None:
         trace = self.trace = GradTrace()
         boxed, kwargs, starts, rebuilds = list(args), kwargs and dict(kwargs), [], []
         self.starts, self.rebuilds = starts, rebuilds
@@ -164,7 +167,10 @@ class Run:
         state.tapes[id(trace)] = trace
         f = staged(f)
         try:
-            self.out = out = f(*boxed, **kwargs)
+            out, self.aux = f(*boxed, **kwargs), None
+            if has_aux:
+                out, self.aux = _with_aux(out)
+            self.out = out
             self.values = [read(out)] if type(out) in ARRAY_TYPES else _values(out)
         except BaseException:
             self.forget()
@@ -225,12 +231,8 @@ def differentiate(
 
     walk   (run, seeds) -> gradients of run.starts, instead of the walk over the tape alone
     """
-    aux = None
-    if has_aux:
-        f, box = _without_aux(f)
-    run = Run(f, argnums, args, kwargs)
-    if has_aux:
-        aux = as_host_arrays(box[0])
+    run = Run(f, argnums, args, kwargs, has_aux)
+    aux = as_host_arrays(run.aux) if has_aux else None
     trace, starts, seeds = run.trace, run.starts, []
     try:
         for v in run.values:
@@ -268,20 +270,11 @@ def complex_of_real(z: Any, starts: list) -> None:
         )
 
 
-def _without_aux(f: Callable) -> tuple[Callable, list]:
-    """f as the function of its first result, and a list that its second result is put into."""
-    box: list = []
-
-    @functools.wraps(f, updated=())
-    def g(*args: Any, **kwargs: Any) -> Any:
-        result = f(*args, **kwargs)
-        if not isinstance(result, (tuple, list)) or len(result) != 2:
-            raise TypeError(f"has_aux=True is for a function that returns (result, aux); it returned {result!r:.60}")
-        out, extra = result
-        box.append(extra)
-        return out
-
-    return g, box
+def _with_aux(result: Any) -> tuple | list:
+    """What a function with has_aux returned. Raises TypeError for anything but a pair."""
+    if not isinstance(result, (tuple, list)) or len(result) != 2:
+        raise TypeError(f"has_aux=True is for a function that returns (result, aux); it returned {result!r:.60}")
+    return result
 
 
 def function_of(name: str, f: Any) -> None:
