@@ -526,7 +526,7 @@ def on_the_way(x, y, n):
     return y
 
 
-def neighbours(x, y, n):
+def beside(x, y, n):
     for _ in range(n):
         a = np.zeros(len(x))
         for k in range(len(x)):
@@ -554,7 +554,7 @@ def left_between(x, y, n):
     return a[:2] * b[:2]
 
 
-@pytest.mark.parametrize("program", [on_the_way, neighbours, one_place, left_between], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("program", [on_the_way, beside, one_place, left_between], ids=lambda f: f.__name__)
 def test_gradients_take_nests_over_the_same_turns_as_one(program, monkeypatch):
     joined = []
 
