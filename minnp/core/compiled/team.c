@@ -199,17 +199,22 @@ static void leave(Blas blas, int before, atomic_int *errors) {
         blas.local(before);
 }
 
+/* A matrix whose elements lie so many bytes apart; 0 if neither its rows nor its columns are dense. */
+static int strided(char *data, int64_t rows, int64_t columns, int64_t down, int64_t across, int64_t size, Matrix *m) {
+    if ((size != 4 && size != 8) || ((uintptr_t)data | (uintptr_t)down | (uintptr_t)across) % size)
+        return 0;
+    m->data = data, m->rows = rows, m->columns = columns;
+    if (across == size && down >= columns * size)
+        return m->lead = down / size, m->flag = 'N';
+    if (down == size && across >= rows * size)
+        return m->lead = across / size, m->flag = 'T';
+    return 0;
+}
+
 /* The matrix in the axes from `first` on; 0 if neither its rows nor its columns are dense. */
 static int layout(Py_buffer *at, int first, Matrix *m) {
-    Py_ssize_t size = at->itemsize, *dims = at->shape + first, *strides = at->strides + first;
-    if ((size != 4 && size != 8) || ((uintptr_t)at->buf | (uintptr_t)strides[0] | (uintptr_t)strides[1]) % size)
-        return 0;
-    m->data = at->buf, m->rows = dims[0], m->columns = dims[1];
-    if (strides[1] == size && strides[0] >= dims[1] * size)
-        return m->lead = strides[0] / size, m->flag = 'N';
-    if (strides[0] == size && strides[1] >= dims[0] * size)
-        return m->lead = strides[1] / size, m->flag = 'T';
-    return 0;
+    Py_ssize_t *dims = at->shape + first, *strides = at->strides + first;
+    return strided(at->buf, dims[0], dims[1], strides[0], strides[1], at->itemsize, m);
 }
 
 static int matrix_of(PyObject *x, Py_buffer *at, Matrix *m, int flags) {
@@ -269,6 +274,43 @@ static PyObject *gemm(PyObject *self, PyObject *const *args, Py_ssize_t many) {
     while (held-- > 0)
         PyBuffer_Release(at + held);
     return PyErr_Occurred() ? NULL : lies ? PyBool_FromLong(atomic_load(&p.errors)) : Py_NewRef(Py_None);
+}
+
+static Matrix transposed(Matrix a) {
+    return (Matrix){a.data, a.columns, a.rows, a.lead, a.flag == 'N' ? 'T' : 'N'};
+}
+
+/* What compiled loops multiply with (products.Library): `get` and `set` the number of threads that calls use, where it is
+   one number for all; `threads` is how many are ours. */
+typedef struct { Gemm gemm; Local local; int (*get)(void); void (*set)(int); int64_t size, *threads; } Library;
+
+/* c [m, n] += a [m, k] @ b [k, n], cut as products.count cuts it; floating point errors are flags as ever. 0, and nothing
+   done, where BLAS does not take the matrices as they lie. */
+static int64_t add_product(const Library *with, int64_t m, int64_t n, int64_t k, char *a, int64_t a_down,
+                           int64_t a_across, char *b, int64_t b_down, int64_t b_across, char *c, int64_t c_down,
+                           int64_t c_across) {
+    static const int64_t steps[] = {1 << 21, 1 << 27, 1 << 30, 1LL << 32};
+    Product p = {.blas = {with->gemm, with->local, (int)with->size}, .scale = 1, .keep = 1, .pieces = 1};
+    if (!strided(a, m, k, a_down, a_across, with->size, &p.a) || !strided(b, k, n, b_down, b_across, with->size, &p.b) ||
+        !strided(c, m, n, c_down, c_across, with->size, &p.c))
+        return 0;
+    if (p.c.flag == 'T') {
+        Matrix left = p.a;
+        p.a = transposed(p.b), p.b = transposed(left), p.c = transposed(p.c);
+    }
+    for (int i = 0; i < 4 && m * n * k >= steps[i]; i++)
+        p.pieces *= 2;
+    int64_t most = (m >= n ? m : n) / 8;
+    p.pieces = p.pieces < most ? p.pieces : most ? (int)most : 1;
+    int met = fetestexcept(ERRORS), before = with->get ? with->get() : 1;
+    if (before != 1)
+        with->set(1);
+    share(product_piece, &p, p.pieces, (int)*with->threads);
+    if (before != 1)
+        with->set(before);
+    if (met | atomic_load(&p.errors))
+        feraiseexcept(FE_INVALID);
+    return 1;
 }
 
 /* ------------------------------------------------------------------ stacks of products */
@@ -655,7 +697,8 @@ PyMODINIT_FUNC PyInit__team(void) {
 #else
     int dots = 0;
 #endif
-    if (made != NULL && PyModule_AddIntConstant(made, "INTEGERS", dots != 0) < 0)
+    if (made != NULL && (PyModule_AddIntConstant(made, "INTEGERS", dots != 0) < 0 ||
+                         PyModule_AddObject(made, "add_product", PyLong_FromVoidPtr((void *)add_product)) < 0))
         Py_CLEAR(made);
 #ifdef Py_GIL_DISABLED
     if (made != NULL)

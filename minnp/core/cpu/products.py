@@ -44,6 +44,17 @@ SERIOUS = {"x86_64": 0b1101, "aarch64": 0b0111}.get(platform.machine(), 0) if sy
 crowded = False  # whether another library's threads compute on NumPy's memory: its backend says so
 
 
+class Library(ctypes.Structure):
+    """What compiled loops multiply with, as team.c reads it: a routine, how it is held to one thread, the size of its
+    numbers, and where the number of our threads is."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ("gemm", "local", "get", "set")),
+        ("size", ctypes.c_int64),
+        ("threads", ctypes.c_void_p),
+    ]
+
+
 class Blas:
     """A library with Fortran's gemm.
 
@@ -62,7 +73,13 @@ class Blas:
         gesv = getattr(library, name.replace("gemm", "gesv") % "d", None)
         self.gesv = ctypes.cast(gesv, ctypes.c_void_p).value
         self.integer, self.alone = integer, alone
-        self.local = 0 if local is None else ctypes.cast(local, ctypes.c_void_p).value
+        place = lambda f: ctypes.cast(f, ctypes.c_void_p).value
+        self.local = 0 if local is None else place(local)
+        switch = (0, 0) if local else (place(alone().get), place(alone().set))
+        count = ctypes.addressof(threads.count)
+        self.libraries = {
+            char: Library(f, self.local, *switch, 4 if char == "f" else 8, count) for char, f in self.places.items()
+        }
 
     def around(self) -> Any:
         """The context of a call of the C part."""
@@ -198,6 +215,12 @@ class _Local:
 def best() -> Blas | None:
     """The fastest BLAS in this process."""
     return openblas() or mkl() if of_amd() else mkl() or openblas()
+
+
+def library(char: str) -> int:
+    """Where the Library for numbers of this type is; 0 if there is none."""
+    blas = None if team is None else best()
+    return 0 if blas is None else ctypes.addressof(blas.libraries[char])
 
 
 @cache

@@ -9,6 +9,7 @@ Floating point errors are collected and reported once, as one NumPy call would, 
 
 from __future__ import annotations
 
+import ctypes
 import operator
 import os
 import sys
@@ -127,6 +128,7 @@ def worker(queue: SimpleQueue[Job]) -> None:
 
 
 team = Team(default_threads())
+count = ctypes.c_int64(team.size)  # its size, for compiled code
 
 
 def num_threads() -> int:
@@ -154,7 +156,7 @@ def set_num_threads(n: int) -> int:
     before = team.size
     if n < team.started + 1:
         team = Team(n)  # the old threads idle on their own queue
-    team.size = n
+    team.size = count.value = n
     return before
 
 

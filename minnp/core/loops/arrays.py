@@ -616,6 +616,7 @@ class Arrays(Noting):
             return self.product_of(a, b)
 
     def product_of(self, a: Any, b: Any) -> E | Lazy:
+        given = a, b
         a, b = self.lazy(a), self.lazy(b)
         if (a.ndim, b.ndim) not in ((1, 1), (2, 1), (1, 2), (2, 2)):
             raise self.fail(f"a product of arrays of {a.ndim} and {b.ndim} axes")
@@ -623,7 +624,7 @@ class Arrays(Noting):
         if kind.letter not in "fc":
             raise self.fail("a product of integers")
         if a.ndim == b.ndim == 2:
-            return self.lazy(self.product(a, b, kind))
+            return self.lazy(self.product(*given, kind))
         if a.ndim + b.ndim > 2:
             line = lambda k, x, before, after: Lazy(
                 [x.dims[1 if before else 0]], x.kind, lambda at: x.at([*before, *at, *after]), x.reads

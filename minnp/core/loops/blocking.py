@@ -47,6 +47,7 @@ from .ir import (
     variables,
     walk,
 )
+from .products import by_blas
 from .simplified import adds, exposed
 
 I8 = Kind("i8")
@@ -115,6 +116,13 @@ class Blocking:
         return out
 
     def loop(self, s: For) -> list:
+        found = by_blas(self.program, s, self.after[id(s)], self.fresh) if id(s) in self.after else None
+        if found is not None:
+            ask, left = found
+            return [*ask, If(left, self.in_loops(s), [])]
+        return self.in_loops(s)
+
+    def in_loops(self, s: For) -> list:
         nested = any(type(x) is For for x in statements(s.body))
         if sum(1 for _ in statements(s.body)) <= (MOST if nested else 4 * MOST):
             for way in (Vectors, Jam) if nested else (Inside,):

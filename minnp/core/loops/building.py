@@ -245,9 +245,9 @@ class Building(Chosen):
         a, b = (self.np_ravel([x], {}) for x in self.arguments("a b", args, kwargs))
         return self.outer(onp.multiply, lambda v: self.binary("mul", v[0], v[1]), a, b)
 
-    def product(self, a: Lazy, b: Lazy, kind: Kind) -> Array:
-        """a @ b of two matrices, row by row."""
-        a, b = (x if len(x.reads) == 1 else self.settled(self.materialised(x)) for x in (a, b))
+    def product(self, a: Any, b: Any, kind: Kind) -> Array:
+        """a @ b of two matrices, row by row; expressions, and numbers of other types, are computed once."""
+        a, b = (self.lazy(x if isinstance(x, Array) and x.kind == kind else self.of_kind(x, kind)) for x in (a, b))
         self.alike(a.dims[1], b.dims[0])
         if repr(b.dims[1]) == "1":  # one sum for each row
             made = self.new([a.dims[0], const(1)], kind, False)
@@ -274,6 +274,11 @@ class Building(Chosen):
 
         self.over([a.dims[0], a.dims[1]], add, exact=False)
         return made
+
+    def of_kind(self, x: Any, kind: Kind) -> Array:
+        """New memory that holds an array expression as numbers of this type."""
+        x = self.lazy(x)
+        return self.materialised(Lazy(x.dims, kind, lambda index: self.cast(x.at(index), kind), x.reads))
 
     # -------------------------------------------------------------- shown otherwise
     def np_reshape(self, args: list, kwargs: dict) -> Array:

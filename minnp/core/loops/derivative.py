@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as onp
 
+from .blocking import read_behind
 from .fused import fused
 from .interchanged import interchanged
 from .ir import (
@@ -40,6 +41,7 @@ from .ir import (
     Kind,
     Leave,
     Permute,
+    Product,
     Program,
     Reshape,
     Store,
@@ -55,6 +57,7 @@ from .ir import (
     walk,
 )
 from .operations import NotUnderstood
+from .products import bounds, nest, positive, product
 from .simplified import adds, bound, combined, loads, propagated, replaced, without_dead
 
 F8 = Kind("f8")
@@ -105,12 +108,14 @@ class _Derivative:
         ):
             raise NotUnderstood("the derivative of complex numbers", program.line)
         self.source, self.wanted = program, wanted
+        self.old: dict[int, str] = {}  # a store that is undone -> the variable that has what was there
         self.counts = itertools.count()
         out = self.out = Program(f"{program.name}_{what}")
         out.file, out.line, out.elements = program.file, program.line, True
         out.mark = f"~{int(program.mark[1:] or 0) + 1}"
         out.kinds, out.arrays = dict(program.kinds), dict(program.arrays)
         self.body = self.prepared()
+        self.products = self.find_products(self.body)
         self.find_active()
         user = int(program.mark[1:] or 0) == 0  # a derivative's own conversions are none of the program's
         if user and any(self.leaves(s.value) for s in statements(self.body) if type(s) in (Assign, Store)):
@@ -118,6 +123,16 @@ class _Derivative:
 
     def prepared(self) -> list:
         return flattened(self.source)
+
+    def find_products(self, body: list) -> dict[int, Product]:
+        """The loops that are products of matrices and leave nothing else, by their ids."""
+        behind = read_behind(self.source, body)
+        nests = [s for s in statements(body) if type(s) is For and not s.exact]
+        undone = lambda s: any(id(x) in self.old for x in statements([s]))
+        free = lambda s: not bound([s]) & behind.get(id(s), bound([s])) and not undone(s)
+        found = {id(s): p for s in nests if free(s) and (p := product(s))}
+        self.nests = [s for s in nests if id(s) in found]  # the statements are kept, and with them their ids
+        return found
 
     def fresh(self, what: str, kind: Kind) -> str:
         # names of this transformation must not be those of the one before
@@ -238,6 +253,11 @@ class _Tangent(_Derivative):
                 continue  # it held when the program ran
             elif type(s) is If:
                 s = If(s.condition, self.along(s.then), self.along(s.orelse))
+            elif type(s) is For and id(s) in self.products:
+                out.append(s)
+                s = self.products[id(s)]
+                out += [nest(one, self.fresh("x", one.to.kind)) for one in self.products_along(s)]
+                continue
             elif type(s) is For:
                 s = For(s.var, s.start, s.stop, s.step, self.along(s.body), s.exact)
             elif type(s) is While:
@@ -246,6 +266,15 @@ class _Tangent(_Derivative):
                 s = Block(s.label, self.along(s.body))
             out.append(s)
         return out
+
+    def products_along(self, s: Product) -> Iterator[Product]:
+        """The products of one of the matrices with the tangent of the other."""
+        moves = lambda e: self.depends(e, self.active)
+        dot = lambda e: E("load", (self.dot(e.args[0]), *e.args[1:]), e.kind)
+        if moves(s.to) and moves(s.left):
+            yield s._replace(to=dot(s.to), left=dot(s.left))
+        if moves(s.to) and moves(s.right):
+            yield s._replace(to=dot(s.to), right=dot(s.right))
 
     def moved(self, e: E, out: list) -> E:
         """The tangent of an expression; what it is made of is computed in `out`."""
@@ -275,8 +304,8 @@ class _Adjoint(_Derivative):
     def __init__(self, program: Program, wanted: set[str]) -> None:
         self.labels: dict[str, str] = {}
         self.names: dict[Any, str] = {}
-        self.old: dict[int, str] = {}  # a store that is undone -> the variable that has what was there
         self.reloaded: dict[str, E] = {}  # variables that are read again from an array whose stores are undone
+        self.undone: set[str] = set()  # arrays whose stores are undone
         self.unstored: set[str] = set()  # arrays of which nothing is read behind a store, which need none
         super().__init__(program, wanted, "adjoint")
         self.find_definitions()
@@ -289,6 +318,7 @@ class _Adjoint(_Derivative):
         shown = {name for name, *_ in self.source.outputs if inexact(self.source.kinds[name])}
         body = super().prepared()
         body = fused(self.out, interchanged(self.out, body, shown, False) or body, shown)
+        self.products = self.find_products(body)
         body = propagated(self.structured(body), kept=True)  # places are numbers of turns, then
         return combined(body, read_times(body))
 
@@ -314,7 +344,7 @@ class _Adjoint(_Derivative):
                 out.append(Assign(test, s.condition))
                 out.append(If(self.var(test), self.structured(s.then), self.structured(s.orelse)))
             elif type(s) is For:
-                out += self.loop(s, jumps)
+                out += self.canonical(self.products[id(s)]) if id(s) in self.products else self.loop(s, jumps)
             elif type(s) is Alloc:  # the way back asks for its lengths first, when what they were made of is gone
                 dims = []
                 for d in s.dims:
@@ -348,6 +378,22 @@ class _Adjoint(_Derivative):
                 out += [Assign(flag, stay), If(self.var(flag), self.structured(rest), [])]
                 return out
         return out
+
+    def canonical(self, s: Product) -> list:
+        """Its loops, whose ends are numbers, or variables that are bound before them."""
+        out, loops, names = [], [], {}
+        for loop in s.loops:
+            var = E("var", (self.fresh("at", INT),), INT, 0, 2**40)
+            ends = []
+            for e in bounds(loop):
+                if constant(e) is None:
+                    out.append(Assign(self.fresh("end", INT), e))
+                    e = E("var", (out[-1].name,), INT, e.low, e.high)
+                ends.append(e)
+            names[loop.var] = var if constant(ends[0]) == 0 else E("add", (ends[0], var), INT, 0, 2**40)
+            loops.append(For(var.args[0], const(0), ends[1], 1, [], False))
+        to, left, right = (replaced(e, names, True) for e in s[:3])
+        return [*out, nest(Product(to, left, right, (loops[0], loops[1], loops[2])), self.fresh("x", to.kind))]
 
     def left(self, label: str) -> str:
         return self.labels[label]
@@ -385,7 +431,7 @@ class _Adjoint(_Derivative):
         count: dict[str, int] = {}
         found: dict[str, E] = {}
         made = {s.name for s in statements(self.body) if type(s) is Alloc}
-        written = {s.array for s in statements(self.body) if type(s) is Store} | made
+        written = self.written = {s.array for s in statements(self.body) if type(s) is Store} | made
         loops: set[str] = set()
         for s in statements(self.body):
             if type(s) is Assign:
@@ -547,6 +593,7 @@ class _Adjoint(_Derivative):
         self.reloaded = {name: e for name, e in found.items() if e.args[0] in chosen}
         self.unstored = {a for a in chosen & inputs if self.reads_first(a)}
         self.body = self.keeping_old(self.body, chosen - self.unstored)
+        self.products, self.undone = self.find_products(self.body), chosen
         self.find_definitions()
         self.needed, self.read_in, self.names = set(), {}, {}  # of statements that are no more
         return True
@@ -698,9 +745,73 @@ class _Adjoint(_Derivative):
                 out += self.all_kept(names)
                 out += self.loop_forwards(s) if type(s) is For else self.while_forwards(s)
                 self.covered.difference_update(names)
+                out += self.factors_kept(s)
             elif type(s) is not Store or s.array not in self.unstored:
                 out.append(s)
         return [*out, *self.all_kept([] if columns else self.kept(body))]
+
+    # -------------------------------------------------------------- products of matrices
+    def factors(self, s: Any) -> tuple[list[tuple[E, For, For, E]], E]:
+        """(the matrices of a product that its way back has from the tape, with the loops over their rows and columns
+        and the place of an element; how many elements they are)."""
+        found, size, out = self.products.get(id(s)), const(0), list[Any]()
+        if found is None or not self.depends(found.to, self.active):
+            return [], size
+        _, left, right, (rows, inner, columns) = found
+        changed = self.written - self.undone
+        for e, other, down, across in ((left, right, rows, inner), (right, left, inner, columns)):
+            if e.args[0] in changed and self.depends(other, self.active):
+                many = [positive(self.resolved(x.stop)) for x in (down, across)]
+                i, j = (E("var", (x.var,), INT, 0, 2**40) for x in (down, across))
+                at = self.here()
+                for more in (size, E("mul", (i, many[1]), INT, 0, 2**40), j):
+                    at = E("add", (at, more), INT, 0, 2**40)
+                out.append((e, down, across, at))
+                size = E("add", (size, E("mul", tuple(many), INT, 0, 2**40)), INT, 0, 2**40)
+        return out, size
+
+    def factors_kept(self, s: For) -> list:
+        found, size = self.factors(s)
+        if not found:
+            return []
+        put = [
+            down._replace(body=[across._replace(body=[Store(self.tape, (at,), cast(e, F8))])])
+            for e, down, across, at in found
+        ]
+        return [self.room_for(size), *put, self.moved(size)]
+
+    def back_of_product(self, s: For) -> list:
+        """Each matrix's cotangent gets the product of that of the result with the other matrix."""
+        found = self.products[id(s)]
+        if not self.depends(found.to, self.active):
+            return []
+        kept, size = self.factors(s)
+        to, left, right, loops = found
+        rows, inner, columns = (x._replace(stop=self.resolved(x.stop)) for x in loops)
+        out = [self.moved(size, "sub")] if kept else []
+        reads = {id(e): self.resolved(e) for e in (left, right)}
+        for e, down, across, at in kept:
+            reads[id(e)] = self.matrix(e, down, across, at, out)
+        bar = lambda e: E("load", (self.bar(e.args[0]), *[self.resolved(i) for i in e.args[1:]]), e.kind)
+        x = self.fresh_once(("x", id(s)), to.kind)
+        if self.depends(left, self.active):
+            out.append(nest(Product(bar(left), bar(to), reads[id(right)], (rows, columns, inner)), x, inmost=True))
+        if self.depends(right, self.active):
+            out.append(nest(Product(bar(right), reads[id(left)], bar(to), (inner, rows, columns)), x))
+        return out
+
+    def matrix(self, e: E, down: For, across: For, at: E, out: list) -> E:
+        """What reads an element of a matrix from the tape: from a copy, if it is of numbers of another size."""
+        found = E("load", (self.tape, at), F8)
+        if e.kind.code == F8.code:
+            return cast(found, e.kind)
+        name = self.fresh_once(("matrix", id(e)), e.kind) + "!"
+        self.out.arrays[name] = Array(name, e.kind, 2, name)
+        down, across = (x._replace(stop=self.resolved(x.stop)) for x in (down, across))
+        index = tuple([E("var", (x.var,), INT, 0, 2**40) for x in (down, across)])
+        copy = down._replace(body=[across._replace(body=[Store(name, index, cast(found, e.kind))])])
+        out += [Alloc(name, (positive(down.stop), positive(across.stop)), False), copy]
+        return E("load", (name, *index), e.kind)
 
     def while_forwards(self, s: While) -> list:
         count = self.counter(s)
@@ -750,7 +861,8 @@ class _Adjoint(_Derivative):
             if type(s) is While or (type(s) is Assign and self.pushed(s.name)):
                 return False
             covered = self.cover(s) if type(s) is For else []
-            none = not covered and not any(map(self.kept, parts(s))) and all(map(self.keeps_none, parts(s)))
+            none = not covered and not self.factors(s)[0] and not any(map(self.kept, parts(s)))
+            none = none and all(map(self.keeps_none, parts(s)))
             self.covered.difference_update(covered)
             if not none:
                 return False
@@ -823,6 +935,8 @@ class _Adjoint(_Derivative):
         return Assign(name, cast(E("load", (self.tape, at), F8), self.out.kinds[name]))
 
     def back(self, s: Any) -> list:
+        if id(s) in self.products:
+            return self.back_of_product(s)
         if type(s) is Assign:
             out = self.restore(s.name)
             if s.name in self.active:

@@ -253,6 +253,23 @@ class Call(NamedTuple):
     function: str
 
 
+class Product(NamedTuple):
+    """to += left @ right, all of them elements that loops read. `loops`: those over the rows of `to`, over what is
+    summed, and over its columns."""
+
+    to: E
+    left: E
+    right: E
+    loops: tuple[For, For, For]
+
+
+class Multiply(NamedTuple):
+    """name = whether BLAS takes this product, which is then added."""
+
+    name: str
+    product: Product
+
+
 class Program:
     """A loop with types.
 
@@ -351,6 +368,9 @@ def expressions(s: Any) -> Iterator[E]:
         yield s.condition
         if type(s) is Check:
             yield from s.operands
+    elif type(s) is Multiply:
+        yield from s.product[:3]
+        yield from (e for loop in s.product.loops for e in (loop.start, loop.stop))
 
 
 def walk(e: E) -> Iterator[E]:

@@ -16,6 +16,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..compiled import team
+from ..cpu import products
 from ..llvm import functions
 from ..llvm.code import Code, Lane
 from ..llvm.engine import DATA, SHAPE, STRIDES, machine, symbol
@@ -39,6 +41,7 @@ from .ir import (
     If,
     Kind,
     Leave,
+    Multiply,
     Permute,
     Program,
     Reshape,
@@ -52,6 +55,7 @@ from .ir import (
     walk,
 )
 from .jammed import jammed
+from .products import bounds
 from .simplified import distributed
 from .tiled import tiled
 
@@ -788,6 +792,38 @@ class Lowering:
         self.keep_base(s.name, memory)
         self.dims[s.name] = self.kept(s.name, dims[::-1], "d")
         self.strides[s.name] = self.kept(s.name, strides[::-1], "s")
+
+    def do_Multiply(self, s: Multiply) -> None:
+        """Calls add_product of team.c, if there is a BLAS."""
+        library = products.library(self.program.arrays[s.product.to.args[0]].kind.dtype.char)
+        if not library:
+            return
+        slots, lows, counts = [], [], []
+        for loop in s.product.loops:
+            low, count = map(self.value, bounds(loop))
+            slots.append(f'%"v.{loop.var}"')
+            lows.append(low)
+            counts.append(f"i64 {count}")
+        rows, inner, columns = range(3)
+        args = [f"ptr inttoptr (i64 {library} to ptr)", counts[rows], counts[columns], counts[inner]]
+        for e, axes in zip(s.product[1:3] + s.product[:1], ((rows, inner), (inner, columns), (rows, columns))):
+            for slot, low in zip(slots, lows):
+                self.put(f"store i64 {low}, ptr {slot}")
+            first = self.offset(e)
+            args.append(f"ptr {self.do(f'getelementptr i8, ptr {self.base(e.args[0])}, i64 {first}')}")
+            for axis in axes:  # how far apart two elements are
+                self.put(f"store i64 {self.do(f'add i64 {lows[axis]}, 1')}, ptr {slots[axis]}")
+                args.append(f"i64 {self.do(f'sub i64 {self.offset(e)}, {first}')}")
+                self.put(f"store i64 {lows[axis]}, ptr {slots[axis]}")
+        taken = self.do(f"call i64 inttoptr (i64 {team.add_product} to ptr)({', '.join(args)})")
+        self.put(f'store i1 {self.do(f"trunc i64 {taken} to i1")}, ptr %"v.{s.name}"')
+
+    def offset(self, e: E) -> str:
+        """By how many bytes an element lies behind the first one of its array."""
+        total = "0"
+        for i, stride in zip(e.args[1:], self.strides[e.args[0]]):
+            total = self.do(f"add i64 {total}, {self.do(f'mul i64 {self.value(i)}, {self.number(stride)}')}")
+        return total
 
     def do_If(self, s: If) -> None:
         then, orelse, done = self.label("then"), self.label("else"), self.label("endif")

@@ -10,11 +10,12 @@ the loop runs once more, from its first turn to its last.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as onp
 
-from ..cpu import threads
+from ..cpu import products, threads
 from ..llvm import engine
 from ..llvm.engine import RANGES, Ranges
 from .batched import read_first
@@ -294,7 +295,9 @@ class Pieces(Code):
         found = self.ranges.get(key)
         if found is None:
             found = self.ranges.setdefault(key, self.built_ranges(key))
-        found.run(1, count, 1 if threads.alone() else threads.num_threads(), slots, *arrays)
+        blas = products.best()
+        with nullcontext() if blas is None else blas.around():
+            found.run(1, count, 1 if threads.alone() else threads.num_threads(), slots, *arrays)
         try:
             if slots[:, 0].any() or (warns and slots[:, MET].any()):
                 raise FloatingPointError

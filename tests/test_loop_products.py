@@ -1,0 +1,235 @@
+"""Products of matrices in compiled loops, which BLAS adds: the numbers of Python's loops, whatever the matrices are."""
+
+import types
+
+import numpy
+import pytest
+
+import minnp.numpy as np
+from minnp import grad, jit, jvp, prange, vmap
+from minnp.core.cpu import products as blas
+from minnp.core.loops import ir, lowering, products
+
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
+TURNS = 70  # more than a graph has one after the other
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    """BLAS, however small a product is; the products that it was asked for."""
+    asked: list[str] = []
+    compiled = lowering.Lowering.do_Multiply
+
+    def noting(self, s):
+        asked.append(s.product.to.args[0])
+        compiled(self, s)
+
+    monkeypatch.setattr(lowering.Lowering, "do_Multiply", noting)
+    monkeypatch.setattr(products, "LARGE", 1)
+    monkeypatch.setattr(products, "NARROW", 1)
+    monkeypatch.setattr(products, "FEW", 0)
+    return asked
+
+
+def close(x, y, error):
+    return numpy.shape(x) == numpy.shape(y) and numpy.allclose(x, y, rtol=error, atol=error, equal_nan=True)
+
+
+def plain(f, *args):
+    """What Python and NumPy make of copies of the arguments."""
+    return types.FunctionType(f.__code__, {**f.__globals__, "np": numpy})(*(numpy.array(a) for a in args))
+
+
+def repeated(a, b):
+    s = np.zeros((a.shape[0], b.shape[1]))
+    for _ in range(TURNS):
+        s = s * 0.5 + a @ b
+    return s
+
+
+def in_place(a, b):
+    a = a.copy()
+    for _ in range(TURNS):
+        a[:] = a @ b
+    return a
+
+
+def over_itself(a):
+    a = a.copy()
+    for _ in range(TURNS):
+        a[1:] = 0.1 * (a[:-1] @ a.T @ a) + a[:-1]
+    return a
+
+
+def exchanged(a, b):
+    for _ in range(TURNS + 1):
+        a, b = b, 0.3 * (a @ b)
+    return a + b
+
+
+def of_stacks(a, b):
+    c = np.zeros((3, 2, 4, 4))
+    for i in range(3):
+        for j in range(2):
+            c[i, j] = a[i, j] @ b[j, :, i]
+    return c
+
+
+def of_views(a, b):
+    s = 0.0
+    for _ in range(TURNS):
+        first, second, third = a[::2, 1:] @ b[1:, ::-1], a[:, :4].T @ a[:, 1:5], a[::-1] @ b[:, ::3]
+        s = s + first[0, 1] + second[1, 2] * third[1, 1]
+    return s
+
+
+def draw(*shape):
+    return numpy.random.default_rng(len(shape)).normal(size=shape) * 0.4
+
+
+TURN = numpy.linalg.qr(draw(4, 4))[0]
+PROGRAMS = {
+    repeated: (draw(3, 4), draw(4, 5)),
+    in_place: (draw(3, 4), TURN),
+    over_itself: (draw(5, 5) * 0.2,),
+    exchanged: (TURN, TURN.T * 0.9),
+    of_stacks: (draw(3, 2, 4, 4), draw(2, 4, 3, 4)),
+    of_views: (draw(6, 7), draw(7, 8)),
+}
+
+
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_values(f, always):
+    args = PROGRAMS[f]
+    assert close(jit(f)(*map(np.array, args)), plain(f, *args), 1e-12)
+    assert always
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
+def test_derivatives_to_second_order(f, always):
+    args = PROGRAMS[f]
+    every, along = tuple(range(len(args))), [draw(*a.shape) for a in args]
+    loss = lambda *a: np.sum(np.sin(f(*a)))
+    slope = lambda *a: sum(np.sum(g * d) for g, d in zip(grad(loss, every)(*a), along))
+    step = 1e-6
+    ends = [tuple(np.array(a + s * d) for a, d in zip(args, along)) for s in (step, -step)]
+    given = tuple(map(np.array, args))
+    values, gradients = jit(loss), jit(grad(loss, every))
+    expected = (values(*ends[0]) - values(*ends[1])) / (2 * step)
+    assert close(slope(*given), expected, 1e-6)
+    assert close(jit(slope)(*given), expected, 1e-6)
+    assert close(jit(lambda *a: jvp(loss, a, tuple(along))[1])(*given), expected, 1e-6)
+    for second, up, down in zip(jit(grad(slope, every))(*given), gradients(*ends[0]), gradients(*ends[1])):
+        assert close(second, (up - down) / (2 * step), 1e-5)
+    assert len(always) > 3
+
+
+@pytest.mark.parametrize(
+    "shape", [(1, 4, 5), (5, 4, 1), (3, 1, 5), (1, 1, 1), (0, 3, 2), (3, 0, 2), (3, 2, 0)], ids=str
+)
+def test_thin_and_empty_matrices(shape):
+    m, k, n = shape
+    a, b = draw(m, k), draw(k, n)
+    assert close(jit(repeated)(np.array(a), np.array(b)), plain(repeated, a, b), 1e-12)
+
+
+@pytest.mark.parametrize("types", [("f4", "f4"), ("f4", "f8"), ("f8", "f4"), ("c16", "f8"), ("i8", "f8")], ids=str)
+def test_types(types):
+    def last(a, b):
+        for _ in range(TURNS):
+            c = a @ b
+        return c
+
+    a, b = (draw(4, 4).astype(t) for t in types)
+    found, expected = jit(last)(np.array(a), np.array(b)), plain(last, a, b)
+    assert found.dtype == expected.dtype and close(found, expected, 1e-5 if "f4" in types else 1e-12)
+
+
+@pytest.mark.long
+def test_strides(always):
+    a, b = draw(12, 10), draw(10, 9)
+    for x, y in ((a.T, a), (a[::2], b), (a[:, ::2], b[::2]), (numpy.asfortranarray(a), b), (a[::-1, ::-1], b[:, ::-1])):
+        assert close(jit(repeated)(np.array(x), y), plain(repeated, x, y), 1e-12)
+        f = jit(repeated)
+        assert close(f(x, y), plain(repeated, x, y), 1e-12)
+    assert always
+
+
+def test_what_a_result_was_is_overwritten_though_it_is_no_number():
+    def last(a, b):
+        c = np.zeros((3, 3))
+        for _ in range(TURNS):
+            c[:] = np.nan
+            c[:] = a @ b
+        return c
+
+    a, b = draw(3, 4), draw(4, 3)
+    assert close(jit(last)(np.array(a), np.array(b)), plain(last, a, b), 1e-12)
+
+
+def test_infinities_are_as_numpys():
+    a, b = draw(4, 4), draw(4, 4)
+    a[0, 1], a[2, 2], b[1, 2] = numpy.inf, numpy.nan, 0.0
+    with numpy.errstate(invalid="ignore"):
+        found, expected = jit(repeated)(np.array(a), np.array(b)), plain(repeated, a, b)
+    assert close(found, expected, 1e-12)
+
+
+def test_products_in_loops_on_several_threads_are_the_same_bits(always):
+    def shared(a, b):
+        c = np.zeros((20, 5, 6))
+        for i in prange(20):
+            c[i] = (a * (i + 1.0)) @ b
+        return c
+
+    def alone(a, b):
+        c = np.zeros((20, 5, 6))
+        for i in range(20):
+            c[i] = (a * (i + 1.0)) @ b
+        return c
+
+    a, b = np.array(draw(5, 4)), np.array(draw(4, 6))
+    assert numpy.array_equal(jit(shared)(a, b), jit(alone)(a, b))
+    assert always
+
+
+def test_a_batch_of_loops_with_products():
+    a, b = draw(3, 3, 4), draw(4, 5)
+    found = jit(vmap(repeated, (0, None)))(np.array(a), np.array(b))
+    assert close(found, numpy.array([plain(repeated, x, b) for x in a]), 1e-12)
+
+
+def test_a_product_that_threads_share_is_as_that_of_one():
+    if not blas.library("d"):
+        pytest.skip("no BLAS that loops call")
+    a, b = draw(200, 150), draw(150, 180)
+
+    def last(a, b):
+        for _ in range(2 * TURNS):
+            for _ in range(1):
+                c = a @ b
+        return c
+
+    assert close(jit(last)(np.array(a), np.array(b)), a @ b, 1e-12)
+
+
+def test_what_is_no_product_is_none():
+    """A sum of hand, whose order is given; a square; places that do not move evenly."""
+    number = lambda name: ir.E("var", (name,), ir.INT, 0, 9)
+    element = lambda array, *index: ir.E("load", (array, *index), ir.F8)
+    i, j, k = map(number, "ijk")
+
+    def nest(value, exact=False, to=(i, j)):
+        old = element("c", *to)
+        loop = lambda name, body: ir.For(name, ir.const(0), ir.const(9), 1, body, exact)
+        return loop("i", [loop("k", [loop("j", [ir.Store("c", to, ir.E("add", (old, value), ir.F8))])])])
+
+    times = lambda x, y: ir.E("mul", (x, y), ir.F8)
+    assert products.product(nest(times(element("a", i, k), element("b", k, j)))) is not None
+    assert products.product(nest(times(element("a", i, k), element("b", k, j)), exact=True)) is None
+    assert products.product(nest(times(element("a", i, k), element("c", k, j)))) is None
+    assert products.product(nest(times(element("a", i, k), element("b", i, k)))) is None
+    assert products.product(nest(times(element("a", i, ir.E("mul", (k, k), ir.INT)), element("b", k, j)))) is None
+    assert products.product(nest(element("a", i, k))) is None
