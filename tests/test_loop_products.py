@@ -103,6 +103,17 @@ PROGRAMS = {
 def test_values(f, always):
     args = PROGRAMS[f]
     assert close(jit(f)(*map(np.array, args)), plain(f, *args), 1e-12)
+
+
+def test_blas_is_asked(always):
+    def halves(a, b):  # which no other test compiles
+        s = np.zeros((a.shape[0], b.shape[1]))
+        for _ in range(TURNS):
+            s = s * 0.25 + a @ b
+        return s
+
+    args = draw(3, 4), draw(4, 5)
+    assert close(jit(halves)(*map(np.array, args)), plain(halves, *args), 1e-12)
     assert always
 
 
