@@ -453,3 +453,8 @@ def test_what_a_compiled_function_computes_of_numpys_numbers_and_arrays_stays_nu
     compiled = jit(lambda x, a: (x * a, a.sum()))
     for a in (here, here, placed(onp.ones(3)), here):
         assert type(compiled(there, a)[1]) is type(a.sum())
+
+
+def test_an_array_that_owns_its_memory_has_no_base():
+    x = placed(onp.arange(4.0))
+    assert x.base is None and (x * 2).base is None and x[1:].base is x

@@ -345,6 +345,8 @@ for _name in ("shape", "dtype"):
 def _base(self: ndarray) -> Any:
     if self._root is not None:
         return self._root
+    if type(example(read(self))) is Buffer:
+        return None  # it owns its memory there
     a = shown(self)
     base = None if owned(a) else a.base
     return array_of(base) if type(base) is Host else base
