@@ -174,7 +174,7 @@ print(json.dumps(wrong))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_every_module_can_be_the_first_that_is_imported():
     package = Path(minnp.__file__).parent
     names = [".".join(p.relative_to(package.parent).with_suffix("").parts) for p in package.rglob("*.py")]

@@ -10,7 +10,7 @@ import pytest
 
 from minnp.nn import checkpoint
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 VICTIM = Path(__file__).with_name("victim.py")
 TIMES = int(os.environ.get("MINNP_KILLS", 3))
 

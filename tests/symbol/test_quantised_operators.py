@@ -28,7 +28,8 @@ SIGNED, PLAIN = (
     draw.integers(lo, hi, (2, 3, 6, 6)).astype(t) for lo, hi, t in ((-120, 120, "int8"), (0, 250, "uint8"))
 )
 WHOLE = draw.integers(-(2**30), 2**30, (4, 5)).astype("int32")
-WEIGHT, BIAS = draw.integers(-120, 120, (4, 108)).astype("int8"), draw.integers(-100, 100, 4).astype("int8")
+# On processors without instructions for 8-bit integers MXNet adds two products in 16 bits, where these fit.
+WEIGHT, BIAS = draw.integers(-60, 60, (4, 108)).astype("int8"), draw.integers(-100, 100, 4).astype("int8")
 KERNEL = draw.integers(-120, 120, (4, 3, 3, 3)).astype("int8")
 
 

@@ -132,7 +132,7 @@ def test_convnet_trains_on_cifar_files(tmp_path):
     assert "test accuracy" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_convnet_at_full_size():
     """Its own last check asks for a test accuracy of 0.985 on the digits."""
     done = run("convnet.py", "--solved", QUICK="")

@@ -70,7 +70,7 @@ def test_a_script_runs(script, small, monkeypatch):
         pyplot.close("all")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_transformer_adds_when_it_has_seen_enough(small, monkeypatch):
     monkeypatch.setenv("QUICK", "")
     assert runpy.run_path(str(FOLDER / "dynamic" / "addition.py"), run_name="__main__")["right"] > 0.97

@@ -26,7 +26,7 @@ def test_every_program_is_tested():
     assert {path.stem for path in FOLDER.glob("*.py")} == {"digits", "heat"}
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_digits_with_a_process_killed_on_the_way(tmp_path):
     """Epochs, loss and accuracy are those of one process that nobody stopped."""
     program, options = str(FOLDER / "digits.py"), ["--epochs", "3"]
