@@ -237,7 +237,7 @@ class Building(Chosen):
     # -------------------------------------------------------------- products
     def outer(self, function: Any, compute: Any, a: Any, b: Any) -> E | Lazy:
         """function.outer(a, b)"""
-        a, b = self.settled(a), self.settled(b)
+        a, b = self.evaluated(a), self.evaluated(b)
         column = Lazy([*a.dims, *[const(1)] * b.ndim], a.kind, lambda index: a.at(index[: a.ndim]), a.reads)
         return self.elementwise(function, compute, [column, b])
 
@@ -480,14 +480,14 @@ class Building(Chosen):
 
     def np_nonzero(self, args: list, kwargs: dict) -> Tup:
         (x,) = self.arguments("x", args, kwargs)
-        mask = self.settled(x)
+        mask = self.evaluated(x)
         if mask.ndim != 1:
             raise self.fail("np.nonzero of several axes")
         return Tup([self.places(mask)])
 
     def np_count_nonzero(self, args: list, kwargs: dict) -> E:
         (x,) = self.arguments("x", args, kwargs)
-        count = self.how_many(self.settled(x))
+        count = self.how_many(self.evaluated(x))
         return count if type(onp.count_nonzero(onp.ones(1))) is int else self.cast(count, Kind("i8"))
 
     def np_norm(self, args: list, kwargs: dict) -> E:
@@ -495,11 +495,11 @@ class Building(Chosen):
         lazy = self.lazy(x)
         if lazy.kind.letter != "f":
             raise self.fail("np.linalg.norm of what are no floats")
-        squares = self.elementwise(onp.multiply, lambda v: self.binary("mul", v[0], v[1]), [self.settled(x)] * 2)
+        squares = self.elementwise(onp.multiply, lambda v: self.binary("mul", v[0], v[1]), [self.evaluated(x)] * 2)
         return self.temporary(E("sqrt", (self.temporary(self.reduce("sum", squares)),), lazy.kind))
 
     def triangle(self, x: Any, k: Any, lower: bool) -> Lazy:
-        lazy = self.settled(x)
+        lazy = self.evaluated(x)
         if lazy.ndim != 2:
             raise self.fail("a triangle of what is no matrix")
         by = self.length(const(0) if k is None else k)

@@ -22,7 +22,7 @@ class Chosen(Arrays):
             and first.kind.letter == "b"
             and all(p == EVERY for p in rest if p is not ...)
         ):
-            mask = self.settled(first)
+            mask = self.evaluated(first)
             if mask.ndim > base.ndim:
                 raise self.fail("too many indices")
             for a, b in zip(mask.dims, base.dims):
@@ -45,8 +45,8 @@ class Chosen(Arrays):
             p = parts[k]
             if isinstance(p, (Array, Lazy)) and p.kind.letter == "b":
                 self.alike(p.dims[0], base.dims[k])
-                p = self.places(self.settled(p))
-            p = self.settled(p) if isinstance(p, (Array, Lazy)) else self.lazy(self.frozen(p))
+                p = self.places(self.evaluated(p))
+            p = self.evaluated(p) if isinstance(p, (Array, Lazy)) else self.lazy(self.frozen(p))
             if p.kind.letter not in "iu" or p.kind.code == "u8":
                 raise self.fail(f"an index that is a {p.kind}")
             which.append(p)
@@ -57,7 +57,7 @@ class Chosen(Arrays):
     def inside(self, i: E, base: Array, axis: int) -> None:
         self.place(i, base, axis)
 
-    def settled(self, x: Any) -> Lazy:
+    def evaluated(self, x: Any) -> Lazy:
         """An array, computed once."""
         return self.lazy(x if isinstance(x, Array) else self.materialised(x))
 

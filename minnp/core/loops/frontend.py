@@ -647,7 +647,7 @@ class Translator(Building):
             self.put_item(growing, self.frozen(self.place_in(growing, target.slice)), value)
         elif isinstance(target, (ast.Subscript, ast.Attribute)):
             base = self.value(target.value)
-            source = self.place_of(base, target)
+            source = self.source_of_target(base, target)
             if source is not None:
                 self.store_field(source, value)
             else:
@@ -655,7 +655,7 @@ class Translator(Building):
         else:
             self.refuse(target)
 
-    def place_of(self, base: Any, target: ast.Subscript | ast.Attribute) -> Source | None:
+    def source_of_target(self, base: Any, target: ast.Subscript | ast.Attribute) -> Source | None:
         """Where an attribute, or an item of a dict, that is bound lies; None of an item of an array."""
         if isinstance(target, ast.Attribute):
             held = isinstance(base, Static) and base.source is not None and is_plain_object(base.value)
@@ -903,7 +903,7 @@ class Translator(Building):
             self.check(E("eq", (self.length_of(growing), count), BOOL, 0, 1))
             return self.put_item(growing, at, new)
         base = self.value(s.target.value)
-        source = self.place_of(base, s.target)
+        source = self.source_of_target(base, s.target)
         if source is not None:
             old = self.outside(source)
             value = self.value(s.value)

@@ -103,30 +103,30 @@ class Fusion:
         if type(s) is not Check or s.condition.op != "eq":
             return
         try:
-            a, b = (root(same, repr(self.settled(x))) for x in s.condition.args)
+            a, b = (root(same, repr(self.invariant(x))) for x in s.condition.args)
         except Apart:
             return
         if a != b:
             same[a] = b
 
-    def settled(self, e: E) -> E:
+    def invariant(self, e: E) -> E:
         """A length, made of what does not change from one statement to the next."""
         if e.op not in INDICES | {"wrap"}:
             raise Apart
         if e.op == "copy":
-            return self.settled(e.args[0])
+            return self.invariant(e.args[0])
         if e.op == "var":
             name = e.args[0]
             if name not in self.definitions:
                 return E("var", e.args, e.kind)
             if self.bound_times[name] > 1 or not temporary(name):
                 raise Apart
-            return self.settled(self.definitions[name])
+            return self.invariant(self.definitions[name])
         if e.op == "dim":
             if e.args[0] in self.made:
                 raise Apart
             return e
-        return E(e.op, tuple([self.settled(a) if isinstance(a, E) else a for a in e.args]), e.kind)
+        return E(e.op, tuple([self.invariant(a) if isinstance(a, E) else a for a in e.args]), e.kind)
 
     # -------------------------------------------------------------- two nests
     def nest(self, s: For, same: dict[str, str]) -> Nest:
@@ -135,7 +135,7 @@ class Fusion:
             if s.step != 1 or s.asked or s.lanes or s.start.op != "const" or s.start.args[0] != 0:
                 raise Apart
             found.vars.append(s.var)
-            found.counts.append(root(same, repr(self.settled(s.stop))))
+            found.counts.append(root(same, repr(self.invariant(s.stop))))
             if len(s.body) != 1 or type(s.body[0]) is not For:
                 break
             (s,) = s.body
@@ -194,7 +194,7 @@ class Fusion:
             near = self.place(x, var, moving)
             if near is not None and not variables(y) & moving:
                 try:
-                    return f"{near} {e.op} {self.settled(y)!r}"
+                    return f"{near} {e.op} {self.invariant(y)!r}"
                 except Apart:
                     return None
         return None

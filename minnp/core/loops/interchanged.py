@@ -177,7 +177,7 @@ class Nest:
             if type(s) is not Check or s.condition.op != "eq":
                 continue
             try:
-                a, b = (root(same, repr(self.settled(x))) for x in s.condition.args)
+                a, b = (root(same, repr(self.invariant(x))) for x in s.condition.args)
             except Apart:
                 continue
             if a != b:
@@ -187,7 +187,7 @@ class Nest:
         """A loop over rows: of what the loop around writes it meets its own row."""
         if s.step != 1 or s.asked or s.start.op != "const" or s.start.args[0] != 0:
             raise Apart
-        count = self.settled(s.stop)
+        count = self.invariant(s.stop)
         self.count = self.count or count
         if root(same, repr(count)) != root(same, repr(self.count)):
             raise Apart
@@ -222,7 +222,7 @@ class Nest:
         if e.op not in ("add", "sub") or all(var in variables(a) for a in e.args):
             raise Apart
         a, b = e.args if e.op == "sub" or var in variables(e.args[0]) else e.args[::-1]
-        return f"{self.shift(a, var)} {e.op} {self.settled(b)!r}"
+        return f"{self.shift(a, var)} {e.op} {self.invariant(b)!r}"
 
     def none(self) -> Any:
         raise Apart
@@ -237,20 +237,20 @@ class Nest:
                 return True
         return False
 
-    def settled(self, e: E) -> E:
+    def invariant(self, e: E) -> E:
         """A length, made of what does not change in the loop."""
         if e.op not in LENGTHS:
             raise Apart
         if e.op == "copy":
-            return self.settled(e.args[0])
+            return self.invariant(e.args[0])
         if e.op == "var" and e.args[0] in self.changed:
-            return self.settled(self.definition(e.args[0], Assign).value)
+            return self.invariant(self.definition(e.args[0], Assign).value)
         if e.op == "dim":
             name, axis = e.args
             if name in self.around.definitions:
-                return self.settled(self.definition(name, Alloc).dims[axis])
+                return self.invariant(self.definition(name, Alloc).dims[axis])
             return e
-        args = tuple([self.settled(a) if isinstance(a, E) else a for a in e.args])
+        args = tuple([self.invariant(a) if isinstance(a, E) else a for a in e.args])
         return E(e.op, args, e.kind, e.low, e.high)
 
     def definition(self, name: str, kind: type) -> Any:
@@ -305,7 +305,7 @@ class Nest:
         out: list = []
         for s in body:
             if type(s) is For and not var:
-                count = self.settled(s.stop)
+                count = self.invariant(s.stop)
                 if self.around.checked and repr(count) != repr(self.count):
                     out.append(Check(E("eq", (count, self.count), BOOL, 0, 1), "again"))
                 out += self.of_row(s.body, s.var)

@@ -232,7 +232,7 @@ class Pace:
         self.asked = False  # whether Python is to be measured
         self.began = 0.0
         self.patience = self.FIRST  # how many turns an answer holds
-        self.settled = self.rest = 0  # turns that compiled code is to have, and Python
+        self.turns_left = self.rest = 0  # turns that compiled code is to have, and Python
         self.usual = 0.0  # what Python takes where it is faster
 
     def took(self, seconds: float) -> bool:
@@ -240,8 +240,8 @@ class Pace:
         if 4 * self.machine > seconds and not self.doubtful:
             self.patience, self.usual, self.asked = self.FIRST, 0.0, False
             self.compiled.clear()
-        elif self.settled:
-            self.settled -= 1
+        elif self.turns_left:
+            self.turns_left -= 1
         else:
             self.compiled.append(seconds)
             self.asked = len(self.compiled) > self.SAMPLES
@@ -278,7 +278,7 @@ class Pace:
         if usual < compiled:
             self.rest, self.usual = self.patience, usual
         else:
-            self.settled, self.usual = self.patience, 0.0
+            self.turns_left, self.usual = self.patience, 0.0
         self.patience = min(2 * self.patience, self.LONGEST)
         self.asked = False
         self.compiled, self.python = [], []

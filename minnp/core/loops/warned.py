@@ -94,11 +94,11 @@ class Noting(Builder):
         if not risky(e):
             return e
         e = E(e.op, tuple(map(self.held, args)), e.kind, e.low, e.high, e.kinds, e.tag)
-        out = self.held(e)
+        out = self.as_variable(e)
         self.note(e, out)
         return out
 
-    def held(self, e: E) -> E:
+    def as_variable(self, e: E) -> E:
         if e.op == "const":
             return e
         name = self.fresh()
@@ -107,7 +107,7 @@ class Noting(Builder):
         return E("var", (name,), e.kind, e.low, e.high, e.kinds, e.tag)
 
     def note(self, e: E, out: E) -> None:
-        test = lambda op, *args: self.held(E(op, args, BOOL, 0, 1))
+        test = lambda op, *args: self.as_variable(E(op, args, BOOL, 0, 1))
         every = lambda op, parts: test(op, parts[0], every(op, parts[1:])) if len(parts) > 1 else parts[0]
         zero = lambda x: test("eq", x, const(0 if x.kind.letter in "iu" else 0.0, x.kind))
         if out.kind.letter in "iu":
@@ -139,7 +139,7 @@ class Noting(Builder):
         for kind in e.kinds:
             if kind.python and len(e.kinds) > 1:  # Python's numbers raise, or say nothing
                 other = E("ne", (self.tag(e), const(place(kind))), BOOL, 0, 1)
-                event = self.held(E("and", (event, other), BOOL, 0, 1))
+                event = self.as_variable(E("and", (event, other), BOOL, 0, 1))
         site = Warned(what, name, *(self.where or self.location()))
         count, when = E("var", ("warnings.all",), INT), E("var", (f"warnings.{len(self.notes)}",), INT)
         when = self.notes.setdefault(site, when)
