@@ -181,6 +181,7 @@ def test_random_draws_are_no_constants() -> None:
 EDGES = onp.array([0.0, -0.0, 1.5, -2.5, onp.inf, -onp.inf, onp.nan, 5e-324, -1e-310, 1.7e308, 3.0, 0.1])
 
 
+@pytest.mark.host("which bits a NaN of torch's has depends on the processor")
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i4", "u1", "?", "c16"])
 @pytest.mark.parametrize(
     "f",
