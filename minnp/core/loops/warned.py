@@ -93,7 +93,7 @@ class Noting(Builder):
             e = E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
         if not risky(e):
             return e
-        e = E(e.op, tuple(map(self.held, args)), e.kind, e.low, e.high, e.kinds, e.tag)
+        e = E(e.op, tuple(map(self.as_variable, args)), e.kind, e.low, e.high, e.kinds, e.tag)
         out = self.as_variable(e)
         self.note(e, out)
         return out
