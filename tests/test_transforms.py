@@ -587,3 +587,17 @@ def test_a_rule_that_says_too_little_of_a_container_is_refused():
     total.defvjp(lambda pair: (total(pair), None), lambda saved, g: ((g,),))
     with pytest.raises(TypeError, match="returned 1 cotangents for an argument that holds 2"):
         grad(lambda x: total((x, x)))(1.0)
+
+
+@pytest.mark.parametrize("p", [2.0, 0.5, 3.0, -1.0, 1.0, 1.7])
+def test_a_power_is_one_of_its_exponent_whatever_that_is_now(p):
+    x = np.array([1.0, 2.0, 3.0])
+    for f in (
+        lambda p: np.sum(np.where(np.sum(x) == 0, 1.0, np.sum(x)) ** p),
+        lambda p: np.sum((x * p / p) ** p),
+        lambda p: np.sum(np.array([1.0, 2, 3]).astype(int) ** p),
+        lambda p: np.linalg.norm(x, p),
+    ):
+        expected = (float(f(p + 1e-6)) - float(f(p - 1e-6))) / 2e-6
+        for slope in (grad(f), jit(grad(f)), grad(jit(f)), lambda p, f=f: jvp(f, (p,), (1.0,))[1]):
+            assert abs(float(slope(p)) - expected) < 1e-4

@@ -118,8 +118,19 @@ def simple_power(a: Any, b: Any) -> Any:
     return None if name is None or (kind == "c" and (t, b) not in _of_complex()) else TABLE[name]
 
 
+def _moves(value: Any) -> bool:
+    """Whether a derivative is being taken with respect to a value."""
+    while type(value) is Tracer:
+        if value.trace.differentiable and value.trace.alive:
+            return True
+        value = value.value
+    return False
+
+
 def _power(a: Any, b: Any) -> Any:
     a, b = operand(a), operand(b)
+    if type(b) in ARRAY_TYPES and _moves(read(b)):  # whatever it is now
+        return TABLE["power"](a, b)
     value = read(a) if isinstance(a, ARRAYS) else None
     if type(value) is Tracer:
         if _by_pow(a, b):
