@@ -164,10 +164,8 @@ def _solve_ivp(
         reached = found.status == 0 and len(found.t) > 1
         later = np.concatenate([found.t[1:-1], ends[1:]]) if reached else as_array(found.t[1:])
     times = np.concatenate([ends[:1], later])
-    found.t, found.y = (
-        times[0 if start else 1 :],
-        _flow(_turned(fun), solver)(y0, times, *args).T[:, 0 if start else 1 :],
-    )
+    shown = slice(0 if start else 1, None)
+    found.t, found.y = times[shown], _flow(_turned(fun), solver)(y0, times, *args).T[:, shown]
     return found
 
 

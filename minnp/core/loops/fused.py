@@ -12,7 +12,7 @@ import itertools
 from typing import NamedTuple
 
 from .blocking import INDICES
-from .interchanged import met_times, root, temporary, zero
+from .interchanged import Apart, equate, met_times, root, temporary, zero
 from .ir import (
     Alloc,
     Assign,
@@ -34,10 +34,6 @@ from .ir import (
 from .simplified import bound, exposed, loads, replaced
 
 MOST = 60  # statements of a nest
-
-
-class Apart(Exception):
-    """Loops that stay apart."""
 
 
 class Nest(NamedTuple):
@@ -80,7 +76,7 @@ class Fusion:
         for k, s in enumerate(body):
             if not k or leaves(body[k - 1]):  # all that follows until one may leave is met
                 for later in itertools.takewhile(lambda s: not leaves(s), body[k:]):
-                    self.compare(later, same)
+                    equate(same, later, self.invariant)
             if type(s) is For:
                 s = s._replace(body=self.body(s.body, dict(same)))
                 if last >= 0:
@@ -98,16 +94,6 @@ class Fusion:
                 last = -1
             out.append(s)
         return self.contracted(out)
-
-    def compare(self, s: object, same: dict[str, str]) -> None:
-        if type(s) is not Check or s.condition.op != "eq":
-            return
-        try:
-            a, b = (root(same, repr(self.invariant(x))) for x in s.condition.args)
-        except Apart:
-            return
-        if a != b:
-            same[a] = b
 
     def invariant(self, e: E) -> E:
         """A length, made of what does not change from one statement to the next."""

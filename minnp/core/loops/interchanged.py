@@ -16,6 +16,7 @@ what there is to raise behind the turns that come before.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from .ir import (
@@ -174,14 +175,7 @@ class Nest:
         for s in body:
             if type(s) is Block:
                 self.compare(s.body, same)
-            if type(s) is not Check or s.condition.op != "eq":
-                continue
-            try:
-                a, b = (root(same, repr(self.invariant(x))) for x in s.condition.args)
-            except Apart:
-                continue
-            if a != b:
-                same[a] = b
+            equate(same, s, self.invariant)
 
     def nest(self, s: For, same: dict[str, str]) -> None:
         """A loop over rows: of what the loop around writes it meets its own row."""
@@ -361,6 +355,18 @@ def read(s: Any) -> set[str]:
 def met_times(body: list) -> Counter[str]:
     """How many statements read each variable, or meet each array."""
     return Counter(name for s in statements(body) for name in read(s))
+
+
+def equate(same: dict[str, str], s: Any, invariant: Callable[[E], E]) -> None:
+    """Note two lengths that are equal by a check, if a statement is one; `invariant` raises Apart for what is none."""
+    if type(s) is not Check or s.condition.op != "eq":
+        return
+    try:
+        a, b = (root(same, repr(invariant(x))) for x in s.condition.args)
+    except Apart:
+        return
+    if a != b:
+        same[a] = b
 
 
 def root(same: dict[str, str], name: str) -> str:
