@@ -31,7 +31,7 @@ def _multiplied(a: Any, b: Any) -> Any:
 
 def _matmul_left(g: Any, y: Any, a: Any, b: Any) -> Any:
     if b.ndim == 2:
-        return b @ g if a.ndim == 1 else _multiplied(g, b.T)
+        return _multiplied(b, g) if a.ndim == 1 else _multiplied(g, b.T)
     if b.ndim == 1:
         return g * b if a.ndim == 1 else g[..., None] * b
     if a.ndim == 1:
@@ -44,7 +44,7 @@ def _matmul_left(g: Any, y: Any, a: Any, b: Any) -> Any:
 
 def _matmul_right(g: Any, y: Any, a: Any, b: Any) -> Any:
     if a.ndim == 2:
-        return g @ a if b.ndim == 1 else _multiplied(a.T, g)
+        return _multiplied(g, a) if b.ndim == 1 else _multiplied(a.T, g)
     if a.ndim == 1:
         return g * a if b.ndim == 1 else a[:, None] * g[..., None, :]
     if b.ndim == 1:

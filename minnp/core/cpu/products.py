@@ -241,8 +241,10 @@ def matmul(a: Any, b: Any) -> Any:
     An infinity or NaN that arises is NumPy's business too: it multiplies once more, and warns."""
     if not (type(a) is onp.ndarray is type(b)) or a.size * b.size <= LEAST:
         return onp.matmul(a, b)
-    if b.ndim < 2 or a.ndim < 2 or a.dtype is not b.dtype or a.dtype.char not in "fd":
+    if a.dtype is not b.dtype or a.dtype.char not in "fd":
         return numpys(a, b)
+    if b.ndim < 2 or a.ndim < 2:
+        return numpys(operand(a), operand(b))
     if b.ndim > 2:
         return stacked(a, b)
     (*lead, inner), (k, n), blas = a.shape, b.shape, best()
@@ -380,8 +382,11 @@ def layout(a: Any) -> tuple[bytes, int] | None:
 
 
 def operand(a: Any) -> Any:
-    """A matrix as BLAS takes it: a copy, unless its rows or columns are dense."""
-    return a if layout(a) else onp.ascontiguousarray(a)
+    """A vector or a matrix as BLAS takes it: a copy where a vector's numbers do not lie one behind the other (as a
+    gradient's ones, which are one number), unless a matrix's rows or columns are dense."""
+    if a.ndim == 1:
+        return a if a.strides[0] > 0 else onp.ascontiguousarray(a)
+    return a if a.ndim > 2 or layout(a) else onp.ascontiguousarray(a)
 
 
 # their results are no memory of their arguments

@@ -227,7 +227,7 @@ def replace(graph: Graph, group: Cluster) -> Kernel | None:
             inside.add(n)
     nodes = [n for n in nodes if n in inside]
     worth = [n for n in nodes if n in own and n.op == "call_function"]
-    if not worth or (len(worth) < 2 and not group.reductions):
+    if not worth or (len(worth) < 2 and not group.reductions and (small or not spreads(worth[0]))):
         return None
     results = [n for n in nodes if n in own and any(u not in own for u in n.users)]
     known: dict[Any, Value] = {}
@@ -271,6 +271,12 @@ def replace(graph: Graph, group: Cluster) -> Kernel | None:
     for n in reversed([n for n in nodes if n in own]):
         graph.erase_node(n)
     return kernel
+
+
+def spreads(node: Node) -> bool:
+    """Whether an elementwise node repeats an argument along an axis: NumPy's loop begins anew for each row."""
+    shapes = [unbroadcast(a).meta["value"].shape for a in node.all_input_nodes]
+    return any(shape and shape != node.meta["value"].shape for shape in shapes)
 
 
 def handed_on(nodes: list[Node]) -> set[Node]:
