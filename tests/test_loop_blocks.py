@@ -573,6 +573,74 @@ def test_gradients_take_nests_over_the_same_turns_as_one(program, monkeypatch):
     assert bool(joined) == (program is on_the_way)
 
 
+def rings(x, y, n):
+    out = np.zeros(n)
+    for i in range(n):
+        inside = (i / n <= y) & (y < (i + 1) / n)
+        if inside.any():
+            out[i] = np.sin(x[inside]).mean() + x[-1] * inside[-1]
+    return out
+
+
+def quadrants(x, y, n):
+    out = np.zeros(n)
+    for i in range(n):
+        above = x[:, None] * i < y
+        out[i] = x.sum() if above.all() else (np.where(above, y, x) * above).sum()
+    return out
+
+
+def edge_that_moves(x, y, n):
+    out, edge = np.zeros(n), 0.5
+    for i in range(n):
+        above = y > edge
+        edge = edge * 1.3
+        if above.any():
+            out[i] = (x * above).sum() + x[above].max() * edge
+    return out
+
+
+def mask_of_what_is_written(x, y, n):
+    for _ in range(n):
+        above = y > 0.5
+        y[:] = y * x * 1.5
+        if above.any():
+            y[1:] += y[:-1] * above[1:]
+    return y
+
+
+def mask_of_two_nests(x, y, n):
+    out = np.zeros(n)
+    for i in range(n):
+        above = np.zeros(len(y), dtype=bool)
+        for k in range(len(y) - 1):
+            above[k] = y[k] * i > 0.5
+        if above.any():
+            out[i] = (x * above).sum()
+    return out
+
+
+@pytest.mark.parametrize(
+    "program", [rings, quadrants, edge_that_moves, mask_of_what_is_written, mask_of_two_nests], ids=lambda f: f.__name__
+)
+def test_gradients_keep_no_mask_that_can_be_made_again(program, monkeypatch):
+    left_out = []
+
+    def unmasked(self, *given, old=fused.Fusion.unmasked):
+        out = old(self, *given)
+        left_out.append(out)
+        return out
+
+    monkeypatch.setattr(fused.Fusion, "unmasked", unmasked)
+    loss = lambda x, y: np.sum(np.sin(program(x, y.copy(), 3)))
+    product = lambda x, y: sum(np.sum(g * np.cos(g)) for g in grad(loss, (0, 1))(x, y))
+    x, y = map(np.array, numpy.random.default_rng(2).random((2, 7)))
+    for f in (loss, product):
+        for got, expected in zip(jit(grad(f, (0, 1)))(x, y), grad(f, (0, 1))(x, y)):
+            numpy.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-12)
+    assert bool(left_out) == (program not in (mask_of_what_is_written, mask_of_two_nests))
+
+
 def smooth(x, y, n, scale):
     for k in range(n):
         x[:, k] = y[:, k] * scale

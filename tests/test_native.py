@@ -184,6 +184,18 @@ def test_reductions_of_large_arrays(kind: str, shape: tuple) -> None:
 
 
 @compiled
+def test_rows_and_columns_are_multiplied_in_one_pass() -> None:
+    outer, same = jit(lambda a, b: a[:, None] * b), jit(lambda a, b: a * b)
+    a, b = np.array(onp.random.default_rng(3).random((2, 300)))
+    for x, y in ((a, b), (a[::-1], b[::2])):
+        onp.testing.assert_array_equal(outer(x, y), onp.multiply.outer(onp.asarray(x), onp.asarray(y)))
+    assert "compiled" in outer.lower(a, b).source
+    whole = np.array(onp.random.default_rng(3).random((300, 300)))
+    assert "compiled" not in same.lower(whole, whole).source  # NumPy does as well
+    assert "compiled" not in same.lower(whole, 2.0).source
+
+
+@compiled
 def test_large_arrays_in_any_layout() -> None:
     x, y = RNG.standard_normal((300, 400)), RNG.standard_normal((400, 300))
     f = lambda m, x, y, b: (x * 2 - y) * b + x

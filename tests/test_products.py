@@ -82,6 +82,18 @@ def test_bits_depend_neither_on_the_number_of_threads_nor_on_the_call(blas: list
         set_num_threads(before)
 
 
+@pytest.mark.parametrize(
+    "of", [lambda v: onp.broadcast_to(v[0], v.shape), lambda v: v[::-1]], ids=["equal", "reversed"]
+)
+def test_vectors_that_blas_cannot_read_are_copied_for_it(of: Any) -> None:
+    a, v = draw((600, 600), "f8"), of(draw((600,), "f8"))
+    dense = v.copy()
+    onp.testing.assert_array_equal(products.matmul(a, v), onp.matmul(a, dense))
+    onp.testing.assert_array_equal(products.matmul(v, a), onp.matmul(dense, a))
+    onp.testing.assert_array_equal(products.matmul(v, v), onp.matmul(dense, dense))
+    onp.testing.assert_array_equal(products.matmul(a[::2, ::2], v[::2]), onp.matmul(a[::2, ::2].copy(), dense[::2]))
+
+
 def test_what_is_not_plain_is_numpys(blas: list) -> None:
     a = draw((100, 200), "f4")
     for x, y in [

@@ -28,6 +28,7 @@ from .tiling import tile
 from .unrolled import gather_parts, gather_steps, large_product, row_name
 
 LARGE = 1 << 14  # elements from which an array is worth a pass of its own, on all cores
+SHORT = 1 << 12  # elements of a row up to which it matters that NumPy begins anew for each
 # Small arrays beside large products: to compile takes longer than it saves in a thousand runs where they are less than
 CALL, ELEMENT = 2e-6, 1e-9  # this many seconds in NumPy, of a call and of each element,
 FAST = 2_000_000  # characters of IR that become machine code in a second
@@ -274,9 +275,10 @@ def replace(graph: Graph, group: Cluster) -> Kernel | None:
 
 
 def spreads(node: Node) -> bool:
-    """Whether an elementwise node repeats an argument along an axis: NumPy's loop begins anew for each row."""
+    """Whether an elementwise node repeats a row or a column of float64: NumPy's loop begins anew for each short row."""
+    meta = node.meta["value"]
     shapes = [unbroadcast(a).meta["value"].shape for a in node.all_input_nodes]
-    return any(shape and shape != node.meta["value"].shape for shape in shapes)
+    return meta.dtype.char == "d" and meta.shape[-1] <= SHORT and any(s and s != meta.shape for s in shapes)
 
 
 def handed_on(nodes: list[Node]) -> set[Node]:

@@ -4,16 +4,23 @@
 turn meets what another one writes: what an expression of whole arrays makes on its way stays in registers (loop fusion
 and array contraction: Allen and Kennedy, Optimizing Compilers for Modern Architectures, 2001, chapters 6 and 8). Each
 element is computed as before, from the same numbers.
+
+A mask that several nests read, as `m = x < a` is read by `m.any()` and `x[m]`, is no array either: comparisons of what
+does not change are made again where it is read, so that a way back needs no tape of it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from .blocking import INDICES
 from .interchanged import Apart, equate, met_times, root, temporary, zero
 from .ir import (
+    BOOL,
+    INT,
     Alloc,
     Assign,
     Block,
@@ -34,6 +41,7 @@ from .ir import (
 from .simplified import bound, exposed, loads, replaced
 
 MOST = 60  # statements of a nest
+BRIEF = 8  # operations of an element of a mask
 
 
 class Nest(NamedTuple):
@@ -59,6 +67,7 @@ class Fusion:
         self.bound_times: dict[str, int] = {}
         self.definitions: dict[str, E] = {}
         self.made: dict[str, int] = {}
+        self.stored: set[str] = set()
         for s in statements(body):
             if type(s) in (Assign, For):
                 name = s.name if type(s) is Assign else s.var
@@ -67,6 +76,8 @@ class Fusion:
                 self.definitions[s.name] = s.value
             elif type(s) is Alloc:
                 self.made[s.name] = self.made.get(s.name, 0) + 1
+            elif type(s) is Store:
+                self.stored.add(s.array)
 
     def body(self, body: list, same: dict[str, str]) -> list:
         """`same`: lengths that are equal by checks: each, and one of those it is equal to."""
@@ -200,7 +211,58 @@ class Fusion:
                 nests = [t for t in body if type(t) is For and met_times([t])[s.name]]
                 if len(nests) == 1 and met_times(nests)[s.name] == self.met[s.name]:
                     body = self.without(body, s, nests[0])
+                elif self.program.arrays[s.name].kind.code == BOOL.code:
+                    with contextlib.suppress(Apart):
+                        body = self.unmasked(body, s)
         return body
+
+    def unmasked(self, body: list, made: Alloc) -> list:
+        """The same with the elements of a mask as what they are. Raises Apart unless one nest fills it, of what nothing
+        behind that nest changes."""
+        at = next(k for k, s in enumerate(body) if s is made)
+        nest = next((k for k, s in enumerate(body) if k > at and met_times([s])[made.name]), at)
+        before, filled, behind = body[:nest], body[nest], body[nest + 1 :]
+        vars, value = self.element(made, filled)
+        own = bound([filled])
+        if any(met_times([filled])[n] != self.met[n] or n in self.shown for n in own):
+            raise Apart
+        if variables(value) & (bound(behind) | own - {*vars}):
+            raise Apart
+        if met_times([filled, *behind])[made.name] != self.met[made.name]:
+            raise Apart
+
+        def one(e: E) -> E:
+            args = tuple([one(a) if isinstance(a, E) else a for a in e.args])
+            if loads(e, made.name):
+                return replaced(value, dict(zip(vars, map(place, args[1:]))), True)
+            return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
+
+        return [*(s for s in before if s is not made), *mapped(behind, one)]
+
+    def element(self, made: Alloc, s: Any) -> tuple[list[str], E]:
+        """(the variables of the loops that fill a mask, what its element is). Raises Apart for what is no mask."""
+        vars: list[str] = []
+        for length in made.dims:
+            start = type(s) is For and s.step == 1 and not s.asked and not s.lanes and s.start.op == "const" and s.start
+            if not start or start.args[0] != 0 or repr(self.invariant(s.stop)) != repr(self.invariant(length)):
+                raise Apart
+            vars.append(s.var)
+            *binding, s = s.body
+            if binding and len(vars) < len(made.dims):
+                raise Apart
+        known: dict[str, E] = {}
+        for t in binding:
+            if type(t) is not Assign or t.name in known:
+                raise Apart
+            known[t.name] = replaced(t.value, known, True)
+        if type(s) is not Store or [repr(i) for i in s.index] != vars:
+            raise Apart
+        value = replaced(s.value, known, True)
+        computed = [x.op for x in walk(value) if x.op not in ("var", "const", "load", "copy")]
+        read = {x.args[0] for x in walk(value) if x.op in ("load", "dim")}
+        if len(computed) > BRIEF or not INDICES.issuperset(computed) or read & (self.stored | self.made.keys()):
+            raise Apart
+        return vars, value
 
     def without(self, body: list, made: Alloc, nest: For) -> list:
         name, inner, vars = made.name, nest, [nest.var]
@@ -223,6 +285,29 @@ class Fusion:
             out.append(Assign(row, s.value) if type(s) is Store and s.array == name else s)
         whole = self.around(nest, out, nest.stop) if inner is not nest else nest._replace(body=out)
         return [whole if s is nest else s for s in body if s is not made]
+
+
+def place(e: E) -> E:
+    """An index that may stand for the variable of a loop."""
+    if e.kind.code != INT.code:
+        raise Apart
+    return e
+
+
+def mapped(body: list, one: Callable[[E], E]) -> list:
+    """Statements with other expressions in the place of theirs."""
+    out: list = []
+    for s in body:
+        changed: dict[str, Any] = {}
+        for field, value in zip(s._fields, s):
+            if type(value) is list:
+                changed[field] = mapped(value, one)
+            elif isinstance(value, E):
+                changed[field] = one(value)
+            elif type(value) is tuple:
+                changed[field] = tuple([one(x) if isinstance(x, E) else x for x in value])
+        out.append(s._replace(**changed))
+    return out
 
 
 def renamed(s: Assign | Store, names: dict[str, E]) -> Assign | Store:
