@@ -41,7 +41,7 @@ from ..rows.pytree import tree_flatten
 from ..rows.report import user_line
 from ..rows.state import capture, state
 from ..rows.value import OBJECTS, Buffer, Host, Tracer, concrete, holds_objects, lower, overlapping
-from ..transforms.trace import Trace
+from ..transforms.trace import LEVELS, Trace
 from .closures import NUMBERS as LITERALS
 from .closures import STREAMS, Binding, seal, unwrapped
 from .effects import Under, fails, guard, pick
@@ -56,6 +56,7 @@ from .signature import Static
 from .streams import drawn_at_device
 
 DECISIONS = 64  # branches on data, after which other data would hardly ever take the same way
+SEVERAL = 5  # bits (`bits`) of which more would make more ways than jit keeps
 WANTING = (VirtualArray.__name__, "__array__ method not producing an array")  # words of errors about stand-ins
 RECORDING = 0.5  # of what a function may take at first: the rest is for its graph
 SINGLES = 1_000  # operations of Python's numbers
@@ -78,9 +79,11 @@ class CaptureTrace(Trace):
         *(
             "asked",
             "constants",
+            "counted",
             "deadline",
             "decided",
             "decisions",
+            "drawn",
             "ended",
             "fast",
             "fixed",
@@ -92,7 +95,7 @@ class CaptureTrace(Trace):
             "may_leave",
             "outside",
         ),
-        *("arrays", "moved", "origins", "singles", "were"),
+        *("arrays", "moved", "origins", "seeded", "singles", "turns", "were"),
     )
 
     def __init__(
@@ -105,8 +108,12 @@ class CaptureTrace(Trace):
         self.known: dict[int, tuple[Any, Node]] = {}
         self.handling = onp.geterr()
         self.deadline = budget.Deadline()
+        self.counted = False  # whether it is one of the reasons that `state.busy` counts
         self.decisions = 0.0
         self.decided = False  # whether Python was told what arrays hold, or how many elements some have for that
+        self.drawn: set[Node] = set()  # what depends on random numbers, which are others in each call
+        self.seeded = False  # whether the program has NumPy's own stream begin anew
+        self.turns = 0  # how much that says of which way the program takes (`bits`)
         self.singles = 0  # operations of Python's numbers
         self.moved = False  # whether an array was reshaped
         self.asked: set[str] = set()  # what Python asked of how arrays lie in memory, and for their "text"
@@ -137,7 +144,13 @@ class CaptureTrace(Trace):
             self.ends(f"the function computes more than {SINGLES} numbers of Python's, which no graph does faster")
         node = self.graph.create_node("call_function", function, args)
         node.meta["where"] = user_line()
+        self._follow(node)
         return node
+
+    def _follow(self, node: Node, draws: bool = False) -> None:
+        """Note whether a node draws random numbers that are others in each call, or depends on such."""
+        if draws or (self.drawn and not self.drawn.isdisjoint(node.all_input_nodes)):
+            self.drawn.add(node)
 
     def made(self, stream: Any, function: Callable, args: tuple, kwargs: dict) -> None:
         """function(*args, **kwargs) made a random stream: every run of the graph makes its own."""
@@ -145,6 +158,7 @@ class CaptureTrace(Trace):
         args = tuple([self.known[id(a)][1] if id(a) in self.known else a for a in args])
         node = self.graph.create_node("call_function", function, args, kwargs)
         node.meta.update(where=user_line(), effect=True)
+        self._follow(node, all(a is None for a in (*args, *kwargs.values())))
         self.known[id(stream)] = (stream, node)
 
     def check(self, node: Node, expected: Any) -> None:
@@ -226,12 +240,17 @@ class CaptureTrace(Trace):
             return y
         self.deadline.leave_out(begin)  # the program computes that in any case, recorded or not
         target = self._under(row)
+        draws = False
         if host is not None:  # said as the user said it
             args, recorded = fill(recorded["arguments"], args)
-            args = tuple([self.known[id(a)][1] if isinstance(a, STREAMS) and id(a) in self.known else a for a in args])
+            made = [isinstance(a, STREAMS) and id(a) in self.known for a in args]
+            args = tuple([self.known[id(a)][1] if own else a for a, own in zip(args, made)])
             target = PUBLIC.get(host, host)
+            self.seeded |= row.name == "random.seed"
+            draws = row.name.startswith("random.") and not any(made) and not self.seeded
         node = self.graph.create_node("call_function", target, args, recorded, name=row.name.rpartition(".")[2])
         node.meta["where"] = user_line()
+        self._follow(node, draws)
         if target is row and (now := onp.geterr()) != self.handling:
             node.meta["handling"] = now
         if row.name == "loop":
@@ -246,6 +265,7 @@ class CaptureTrace(Trace):
             outs = []
             for i, o in enumerate(y):
                 item = self.graph.create_node("call_function", pick, (node, i), name=f"{node.name}_{i}")
+                self._follow(item)
                 item.meta["number"] = row.name == "loop"  # one of Python's is none that is known when it is compiled
                 outs.append(self._result(o, item, dynamic))
             return type(y)(outs)
@@ -352,6 +372,9 @@ class CaptureTrace(Trace):
         """No graph holds this program: the rest of it runs as it is, and another capture would end here too."""
         if not self.may_leave:
             raise errors.CaptureError(f"{why}, and no graph holds that; jit runs such a function as it is")
+        if self.counted and next(LEVELS) == self.level + 1:  # no transformation began since, which may hold its tracers
+            self.counted = False
+            state.busy -= 1  # the rest takes the fast paths
         self.left, self.ended = why, True
         self.finish()
         capture.set(None)
@@ -390,9 +413,19 @@ class CaptureTrace(Trace):
             expected = (expected.host() if type(expected) is Buffer else expected).copy()
         self.decided |= kind != "dtype"
         self._effect(guard, node, kind, expected)
+        if node in self.drawn and self.fast and self.may_leave and self.alive:
+            self.turns += bits(kind, expected)
+            if self.turns > SEVERAL:
+                self.ends("which way the function takes depends on the random numbers that it draws")
 
     def _effect(self, function: Callable, *args: Any) -> None:
         self.graph.create_node("call_function", function, args, name=function.__name__).meta["effect"] = True
+
+
+def bits(kind: str, expected: Any) -> int:
+    """How much the answer says that a guard waits for: 1 where it is one of two, more where it may be any number."""
+    two = isinstance(expected, (bool, onp.bool_)) or getattr(getattr(expected, "dtype", None), "kind", "") == "b"
+    return 0 if kind == "dtype" else 1 if two and not getattr(expected, "shape", ()) else 3
 
 
 def _bind_concrete(row: Primitive, raw: list, params: dict, fast: bool) -> Any:
@@ -488,6 +521,10 @@ class Captured:
         self.graph, self.constants, self.rebuild, self.written, self.fixed = graph, constants, rebuild, written, fixed
         self.said: tuple | None = None
         self.shown, self.changes, self.scalars = shown or {}, changes or [], scalars
+
+    def bits(self) -> int:
+        """How much the guards have to be told: of many calls, hardly two take one way."""
+        return sum(bits(*n.args[1:]) for n in self.graph.nodes if n.target is guard)
 
     def says(self) -> tuple:
         """The graph, its rows (all loops have one name) and, with numbers in the place of computed parts, what becomes
@@ -620,6 +657,7 @@ def _captured(
     may_leave = trace.may_leave
     roots = [(h, None if h is None else h._value) for h in inputs]
     state.busy += 1
+    trace.counted = True
     token = capture.set(trace)
     same = lambda h, was: read(h) is was or read(h) is was.value  # the latter once the program left the capture
     error, out = None, None
@@ -647,7 +685,7 @@ def _captured(
         already = shown(parts, inputs, written, lambda x: not tracers_in(x))
     finally:
         capture.reset(token)
-        state.busy -= 1
+        state.busy -= trace.counted
         trace.finish()
     # What becomes of a text cannot be followed: it may be read back as a number. Who asks for a graph gets one, unless
     # the text is among its results.

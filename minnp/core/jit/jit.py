@@ -25,7 +25,7 @@ from ..arrays.writing import SHARED, write
 from ..compiled import Dispatch, fastpath
 from ..cpu.products import single_thread
 from ..cpu.threads import user_level
-from ..graph.capture import Captured, Discarded, arrays_refused, capture_call, copied
+from ..graph.capture import SEVERAL, Captured, Discarded, arrays_refused, capture_call, copied
 from ..graph.closures import Before, bindings, goes_on, is_root, unfollowed
 from ..graph.effects import Diverged
 from ..graph.graph import Graph
@@ -47,7 +47,7 @@ from ..transforms.grad import compiling, function_of, without
 from .specialisation import Specialisation, apart, steps_back
 
 TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
-SEVERAL = 8  # keys whose captures all ended before the function did, after which it is not captured for others
+KEYS = 8  # keys whose captures all ended before the function did, after which it is not captured for others
 IDLE = 4  # calls in a row in which no loop ran compiled, after which Python runs the function
 MANY_PATHS = 6  # to tell so many apart is timed
 TIMED, PLAIN, WORTH = 12, 4, 20e-6  # so many calls by paths, and of the function, where a call takes such seconds
@@ -150,6 +150,7 @@ class Jitted(Dispatch):
         self.warned = False  # that there are too many paths
         self.ended: set = set()  # keys whose captures end before the function does: it runs as it is
         self.useless: dict[Any, int] = {}  # by key: how many captures in a row raised, or found a path that missed
+        self.captured_at: dict[Any, int] = {}  # by key: how many calls there were at its last capture
         self.waiting: dict[Any, int] = {}  # by key: how many calls are not captured for that
         self.trials: dict[Any, Trial] = {}  # of those that have many paths
         self.plain: dict[Any, Plain] = {}  # by key: whether the loops are looked at
@@ -202,7 +203,7 @@ class Jitted(Dispatch):
             if backend is None and self.compiler == "auto" and policy.current().backend is not None:
                 backend = backends.get(policy.current().backend)
         backend = backends.get(self.compiler) if backend is None and self.compiler in backends.names() else backend
-        if len(self.ended) > SEVERAL and not any(self.paths.values()):
+        if len(self.ended) > KEYS and not any(self.paths.values()):
             return self._uncaptured(None, args, kwargs)
         key = (shape, *map(kind, values), devices.default_device(), backend)
         fixed = self.fixed.setdefault(key, set())
@@ -469,8 +470,11 @@ class Jitted(Dispatch):
         known = next((p for p in paths if p.finds(captured) and (anew := p.follows()) is not None), None)
         if known is not None and not anew:  # compiled code rounds otherwise, and its guards see that
             self._of_no_use(key)
+        elif captured.bits() > SEVERAL and self.calls == self.captured_at.get(key, self.calls - 1) + 1:
+            self._of_no_use(key)  # no call since then took a way that is known
         else:
             self.useless.pop(key, None)
+        self.captured_at[key] = self.calls
         stays = [p for p in found if p.stays()]
         path = known or Specialisation(captured, inputs, self.compiler, backend, stays, hurries=True)
         if path is not known and path.late:

@@ -135,7 +135,11 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
 
     def called(g: Any) -> Any:
         if type(g) is not FunctionType:
-            return staged(g) if type(g) is MethodType else g
+            if type(g) is not MethodType or type(g.__func__) is not FunctionType:
+                return g
+            inner = called(g.__func__)
+            inner = inner.rewritten if type(inner) is Whole else inner
+            return g if inner is g.__func__ else MethodType(inner, g.__self__)
         key = g, g.__code__
         found = known.get(key)
         if found is None:

@@ -1,0 +1,103 @@
+"""jit of functions that draw random numbers, and of others that hardly ever go one way twice."""
+
+import numpy
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import jit
+from minnp.core.rows.state import state
+
+pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
+
+
+@pytest.fixture(autouse=True)
+def stream():
+    """NumPy's own stream, from a beginning, and as it was for whoever comes after."""
+    before = numpy.random.get_state()
+    numpy.random.seed(0)
+    yield
+    numpy.random.set_state(before)
+
+
+def signs(n):
+    found = []
+    k = 0
+    while k < n:
+        found.append("+" if np.random.rand() < 0.5 else "-")
+        k += 1
+    return "".join(found)
+
+
+def test_a_function_whose_way_is_drawn_is_not_compiled_way_by_way():
+    f = jit(signs)
+    expected = [signs(20) for _ in range(5)]
+    numpy.random.seed(0)
+    assert [f(20) for _ in range(5)] == expected
+    assert f.cache_info()["paths"] == 0
+
+
+def test_a_few_branches_on_draws_are_paths():
+    f = jit(lambda x: x + 1 if np.random.rand() < 0.5 else x - 1)
+    for _ in range(20):
+        f(np.zeros(3))
+    assert f.cache_info()["paths"] == 2
+
+
+def begun_anew(n):
+    np.random.seed(3)
+    return signs(n)
+
+
+def of_a_generator(n):
+    rng = np.random.default_rng(3)
+    return "".join("+" if rng.random() < 0.5 else "-" for _ in range(n))
+
+
+@pytest.mark.parametrize("function", [begun_anew, of_a_generator])
+def test_streams_that_the_function_begins_lead_one_way(function):
+    f = jit(function)
+    assert [f(8) for _ in range(3)] == [function(8)] * 3
+    assert f.cache_info()["captures"] == 1
+
+
+def bits(x):
+    s = 0.0
+    k = 0
+    while k < len(x):
+        s, k = (s + x[k] if x[k] > 0.5 else s * 0.5), k + 1
+    return [s]
+
+
+def test_ways_that_no_two_calls_share_are_compiled_seldom():
+    f, r = jit(bits, compiler="numpy"), numpy.random.default_rng(0)
+    for _ in range(40):
+        x = r.random(30)
+        numpy.testing.assert_allclose(f(np.array(x))[0], bits(x)[0])
+    assert f.cache_info()["captures"] <= 6
+
+
+def test_ways_that_calls_share_are_compiled():
+    f, given = jit(bits, compiler="numpy"), [numpy.random.default_rng(k).random(30) for k in range(5)]
+    for _ in range(20):
+        for x in given:
+            f(np.array(x))
+    assert f.cache_info()["captures"] == f.cache_info()["paths"] == 5
+
+
+def test_what_runs_after_the_end_of_a_capture_takes_the_fast_paths():
+    seen = []
+
+    def f(x):
+        seen.append(state.busy)
+        k = 0
+        while k < 100 and x[k % 3] < 2:
+            k = k + 1 if k % 2 == 0 else int(str(k + 1))
+        seen.append(state.busy)
+        return k
+
+    before = state.busy
+    assert jit(f)(np.ones(3)) == 100
+    assert seen[0] > before
+    assert seen[-1] == before == state.busy
+    assert any("what its arrays hold" in r["why"] for r in minnp.report())
