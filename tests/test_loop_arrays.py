@@ -54,6 +54,8 @@ s += np.arange(k).sum() + np.arange(2, k).sum() + np.arange(1, k, 3).sum()
 s += np.arange(6).reshape(2, 3)[k % 2, 1]
 s += np.eye(3)[k % 3, k % 2] + np.identity(4)[1, k % 4]
 s += np.outer(a, b)[k % 7].sum()
+s += np.inner(a, b * k) + np.vdot(a[k % 3 :], b[k % 3 :]) + np.vdot(A, A * 2 + k)
+s += np.vdot(c, c * 1j * k).imag + np.vdot(c, c[::-1]).real + np.vdot(a[:3], c).imag + np.vdot(c, a[:3]).imag
 s += np.add.outer(a, b)[:, k % 7].sum()
 s += np.minimum(A, np.add.outer(A[:, k % 4], A[k % 5])).sum()
 s += a.reshape(7, 1)[k % 7, 0] + A.reshape(-1)[k] if k < 20 else 1.0
@@ -186,6 +188,11 @@ def test_lines(line):
     minnp.report(reset=True)
     said = compared(line, 12)
     assert not said or not engine.available()
+
+
+@pytest.mark.parametrize("line", ["s += np.inner(A, A)[k % 5, 0]", "s += np.inner(a[:4], A)[k % 5]"])
+def test_inner_products_with_matrices(line):
+    compared(line, 12)
 
 
 @pytest.mark.parametrize("line", ERRORS)

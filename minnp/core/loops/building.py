@@ -245,6 +245,16 @@ class Building(Chosen):
         a, b = (self.np_ravel([x], {}) for x in self.arguments("a b", args, kwargs))
         return self.outer(onp.multiply, lambda v: self.binary("mul", v[0], v[1]), a, b)
 
+    def np_inner(self, args: list, kwargs: dict) -> Any:
+        a, b = (self.lazy(x) for x in self.arguments("a b", args, kwargs))
+        if a.ndim != 1 or b.ndim != 1:
+            raise self.fail("np.inner of other arrays than vectors")
+        return self.dot(a, b)
+
+    def np_vdot(self, args: list, kwargs: dict) -> Any:
+        a, b = (self.np_ravel([x], {}) for x in self.arguments("a b", args, kwargs))
+        return self.dot(self.unary_function("conj", a) if a.kind.letter == "c" else a, b)
+
     def product(self, a: Any, b: Any, kind: Kind) -> Array:
         """a @ b of two matrices, row by row; expressions, and numbers of other types, are computed once."""
         a, b = (self.lazy(x if isinstance(x, Array) and x.kind == kind else self.of_kind(x, kind)) for x in (a, b))

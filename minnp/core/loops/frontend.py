@@ -2513,7 +2513,7 @@ class Translator(Building):
             return self.as_numpy(self.truth(e) if kind.letter == "b" else e, kind)
         if name in REDUCTIONS or name in ("amin", "amax"):
             return self.reduced({"amin": "min", "amax": "max"}.get(name, name), args, kwargs)
-        if name in ("dot", "matmul", "inner", "vdot") and len(args) == 2 and not kwargs:
+        if name in ("dot", "matmul") and len(args) == 2 and not kwargs:
             return self.dot(*args)
         if name == "ndarray" and len(args) <= 2 and kwargs.keys() <= {"shape", "dtype"}:
             name = "empty"
