@@ -91,6 +91,7 @@ class CaptureTrace(Trace):
             "handling",
             "known",
             "left",
+            "lent_numbers",
             "loops",
             "may_leave",
             "outside",
@@ -108,6 +109,7 @@ class CaptureTrace(Trace):
         self.known: dict[int, tuple[Any, Node]] = {}
         self.handling = onp.geterr()
         self.deadline = budget.Deadline()
+        self.lent_numbers = False  # whether something stands for a number of Python's
         self.counted = False  # whether it is one of the reasons that `state.busy` counts
         self.decisions = 0.0
         self.decided = False  # whether Python was told what arrays hold, or how many elements some have for that
@@ -135,6 +137,7 @@ class CaptureTrace(Trace):
 
     def number(self, value: Any, name: str, i: int) -> Live:
         """A Python number that is input i and may change."""
+        self.lent_numbers = True
         return Live(self, value, self.graph.placeholder(name), frozenset((i,)))
 
     def record(self, function: Callable, args: tuple) -> Node:
@@ -279,6 +282,7 @@ class CaptureTrace(Trace):
     def _result(self, y: Any, node: Node, dynamic: str, view: Any = None) -> Any:
         if not isinstance(y, (Host, onp.generic, Buffer, Tracer)):
             if type(y) in NUMBERS and (node.meta.get("effect") or node.meta.get("number")):
+                self.lent_numbers = True
                 return Live(self, y, node, frozenset((DRAWN,)))
             if y is not None:
                 self._guard(node, "value", y)
@@ -372,7 +376,8 @@ class CaptureTrace(Trace):
         """No graph holds this program: the rest of it runs as it is, and another capture would end here too."""
         if not self.may_leave:
             raise errors.CaptureError(f"{why}, and no graph holds that; jit runs such a function as it is")
-        if self.counted and next(LEVELS) == self.level + 1:  # no transformation began since, which may hold its tracers
+        # no number has a stand-in, and no transformation that may hold tracers began since: neither is for NumPy
+        if self.counted and not self.lent_numbers and next(LEVELS) == self.level + 1:
             self.counted = False
             state.busy -= 1  # the rest takes the fast paths
         self.left, self.ended = why, True
