@@ -7,7 +7,8 @@ cannot fail. Control leaves a `Block` by its label: break, continue and return a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as onp
@@ -61,7 +62,7 @@ class E:
     low, high   bounds of an integer
     """
 
-    __slots__ = ("args", "high", "kind", "kinds", "low", "op", "tag")
+    __slots__ = ("args", "high", "kind", "kinds", "low", "op", "parts", "read", "tag")
 
     def __init__(
         self,
@@ -77,6 +78,11 @@ class E:
         least, most = limits(kind)
         self.low, self.high = least if low is None else low, most if high is None else high
         self.kinds = kinds or frozenset((kind,))
+        self.parts: tuple[E, ...] = ()  # what `walk` and `variables` found: an expression does not change
+        self.read: frozenset[str] | None = None
+
+    def __reduce__(self) -> tuple:
+        return E, (self.op, self.args, self.kind, self.low, self.high, self.kinds, self.tag)
 
     def __str__(self) -> str:
         return expression(self, identifier)
@@ -86,6 +92,7 @@ class E:
         return expression(self, str)
 
 
+@cache
 def limits(kind: Kind) -> tuple[int, int]:
     if kind.letter == "b":
         return 0, 1
@@ -324,12 +331,14 @@ class Program:
         return [i for i in self.inputs if not i.like]
 
 
-def statements(body: list) -> Iterator[Any]:
+def statements(body: list) -> list:
     """Every statement, inner ones after those that hold them."""
+    found: list = []
     for s in body:
-        yield s
+        found.append(s)
         for inner in parts(s):
-            yield from statements(inner)
+            found += statements(inner)
+    return found
 
 
 def multiplies(body: list, within: int = 0) -> bool:
@@ -343,48 +352,55 @@ def multiplies(body: list, within: int = 0) -> bool:
 
 def parts(s: Any) -> tuple:
     """The lists of statements in one."""
-    if type(s) is If:
+    sort = type(s)
+    if sort is Assign or sort is Store:
+        return ()
+    if sort is If:
         return s.then, s.orelse
-    if type(s) is While:
+    if sort is While:
         return s.test, s.body
-    return (s.body,) if type(s) in (For, Block, Define) else ()
+    return (s.body,) if sort in (For, Block, Define) else ()
 
 
-def expressions(s: Any) -> Iterator[E]:
+def expressions(s: Any) -> Sequence[E]:
     """The expressions that a statement itself holds."""
-    if type(s) is Assign:
-        yield s.value
-    elif type(s) is Store:
-        yield from s.index
-        yield s.value
-    elif type(s) is View:
-        for part in s.spec:
-            yield from (p for p in part[1:] if isinstance(p, E))
-    elif type(s) in (Alloc, Reshape):
-        yield from s.dims
-    elif type(s) is For:
-        yield from (x for x in (s.start, s.stop, s.step) if isinstance(x, E))
-    elif type(s) in (While, If, Check):
-        yield s.condition
-        if type(s) is Check:
-            yield from s.operands
-    elif type(s) is Multiply:
-        yield from s.product[:3]
-        yield from (e for loop in s.product.loops for e in (loop.start, loop.stop))
+    sort = type(s)
+    if sort is Assign:
+        return (s.value,)
+    if sort is Store:
+        return *s.index, s.value
+    if sort is View:
+        return [p for part in s.spec for p in part[1:] if isinstance(p, E)]
+    if sort in (Alloc, Reshape):
+        return s.dims
+    if sort is For:
+        return [x for x in (s.start, s.stop, s.step) if isinstance(x, E)]
+    if sort in (While, If):
+        return (s.condition,)
+    if sort is Check:
+        return s.condition, *s.operands
+    if sort is Multiply:
+        return [*s.product[:3], *(e for loop in s.product.loops for e in (loop.start, loop.stop))]
+    return ()
 
 
-def walk(e: E) -> Iterator[E]:
+def walk(e: E) -> tuple[E, ...]:
     """An expression, and those in it, each before its arguments."""
-    left = [e]
-    while left:
-        e = left.pop()
-        yield e
-        left += [a for a in reversed(e.args) if isinstance(a, E)]
+    if not e.parts:
+        found, left = [], [e]
+        while left:
+            x = left.pop()
+            found.append(x)
+            left += [a for a in reversed(x.args) if type(a) is E]
+        e.parts = tuple(found)
+    return e.parts
 
 
-def variables(e: E) -> set[str]:
+def variables(e: E) -> frozenset[str]:
     """The variables that an expression reads."""
-    return {x.args[0] for x in walk(e) if x.op == "var"}
+    if e.read is None:
+        e.read = frozenset([x.args[0] for x in walk(e) if x.op == "var"])
+    return e.read
 
 
 def places(s: Any, written: bool = False) -> list[tuple[str, tuple]]:
