@@ -90,12 +90,14 @@ static Machine machine_for(Loop *loop, uint64_t ordered, Py_ssize_t arrays) {
     Ref key = made(PyTuple_New(arrays));
     for (Py_ssize_t i = 0; i < arrays; i++)
         PyTuple_SET_ITEM(key.get(), i, PyBool_FromLong(ordered >> i & 1));
-    Ref address = call_method(word_address, loop->code, key);
-    Machine machine = (Machine)PyLong_AsVoidPtr(address);
-    if (machine == nullptr)
+    Ref found = call_method(word_address, loop->code, key);
+    unsigned long long address;
+    int kept;
+    if (!PyArg_ParseTuple(found, "Kp", &address, &kept))
         throw Raised{};
-    loop->built->push_back({ordered, machine});
-    return machine;
+    if (kept)
+        loop->built->push_back({ordered, (Machine)address});
+    return (Machine)address;
 }
 
 /* What Code.run returns; nothing where it must be asked. `donate` as it has it, or null. */

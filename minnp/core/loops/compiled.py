@@ -6,6 +6,7 @@ import ctypes
 import os
 import struct
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from typing import Any
 
 import numpy as onp
@@ -48,6 +49,8 @@ class Code:
         self.agreed = agreed  # to compile it, however long it takes: nobody can do without
         self.pack, self.back = struct.Struct(self.layout.format), struct.Struct(self.layout.back)
         self.built: dict[tuple, tuple] = {}
+        self.baseline: dict[tuple, tuple] = {}  # what was compiled in a tenth of the time, for one run that is short
+        self.trying = 0  # the thread that such code is for; it lends no arrays
         self.warns = not agreed and any(
             risky(e) for s in statements(program.body) for x in expressions(s) for e in walk(x)
         )
@@ -150,7 +153,7 @@ class Code:
             if k in self.written:
                 results.append(a)
         key = tuple([a.flags.c_contiguous for a in arrays.values()])
-        function, errors, _ = self.built.get(key) or self.built.setdefault(key, self.build(key))
+        function, errors, _ = self.machine_code(key)
         slots = onp.empty(self.layout.size, onp.int64)
         slots[0] = slots[MET] = 0
         self.pack.pack_into(slots, 8 * FIRST, *numbers)
@@ -171,13 +174,16 @@ class Code:
                 return (*results, *[a for a, _ in made], *self.numbers_of(slots), *[what for _, what in made])
             error = "again"
         failure = None
-        if error not in ("again", "full"):
+        if error not in ("again", "full", "long"):
             number = lambda k, e: slots[1 + k : 2 + k].view("f8" if e.kind.letter == "f" else "i8")[0].item()
             failure = self.failed(error, [number(k, e) for k, e in enumerate(operands)])
         if failure is not None:
             failure.partial = [a.copy("K") if any(a is b for b, _ in restored) else a for a in results]
         for a, was in restored:
             a[...] = was
+        if error == "long":
+            self.trying = 0
+            return self.once(values, donate)
         if error == "full":
             return None
         if failure is not None:
@@ -253,16 +259,20 @@ class Code:
             tags += [str(make)] if tag else []
         return [*out, *flags, *tags]
 
-    def address(self, contiguous: tuple) -> int:
-        """Where the machine code for arrays that lie so begins."""
-        if contiguous not in self.built:
-            # what another thread built meanwhile stays: machine code that it runs may not be let go of
-            self.built.setdefault(contiguous, self.build(contiguous))
-        return self.built[contiguous][2]
+    def address(self, contiguous: tuple) -> tuple[int, bool]:
+        """Where the machine code for arrays that lie so begins, and whether later calls run it, too."""
+        return self.machine_code(contiguous)[2], contiguous in self.built
 
-    def build(self, contiguous: tuple) -> tuple:
-        """(the built-in function, its errors, where it begins)."""
-        lowering = Lowering(self.program, list(contiguous))
+    def machine_code(self, contiguous: tuple) -> tuple:
+        """(the built-in function, its errors, where it begins) for arrays that lie so."""
+        first = self.trying == get_ident() and contiguous not in self.built
+        built = self.baseline if first else self.built
+        # what another thread built meanwhile stays: machine code that it runs may not be let go of
+        return built.get(contiguous) or built.setdefault(contiguous, self.build(contiguous, first))
+
+    def build(self, contiguous: tuple, baseline: bool) -> tuple:
+        """What `machine_code` returns."""
+        lowering = Lowering(self.program, list(contiguous), baseline=baseline)
         machine = engine.machine()
         assert machine is not None
         try:
@@ -270,7 +280,8 @@ class Code:
             text = f"{others}\ndefine {BUILT_IN} {{\n{entry}}}\n"
             if len(text) > FASTER * budget.seconds and not self.agreed:
                 raise NotLowered(f"{len(text)} characters of LLVM's text: more than {budget.seconds} s of compiling")
-            code = machine.assemble(text, optimise=2 if len(text) < FAST * budget.seconds / 2 else 1)
+            level = 0 if baseline else 2 if len(text) < FAST * budget.seconds / 2 else 1
+            code = machine.assemble(text, level)
         except (AssertionError, LookupError, RuntimeError, TypeError) as bug:  # ours: the loop is Python's
             raise NotLowered(f"{BUG}: {type(bug).__name__}: {bug}") from bug
         address = code.get_function_address("kernel")

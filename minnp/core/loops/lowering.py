@@ -103,6 +103,7 @@ LOGARITHMS = {"log", "log2", "log10", "log1p"}
 LIBM = {"log1p", "expm1", "cbrt", "hypot", "fmod", "nextafter"}
 
 
+BRIEF = 1 << 23  # steps: operations, reads and writes, of which a run takes less time than to compile it well
 DEPTH = 2000  # of calls of functions in themselves, at most: Python's own limit is less, mostly
 HEADER = 16  # bytes before an array that variables may stand for: how many do
 COUNTING = {
@@ -234,10 +235,11 @@ def _format(kind: Kind) -> str:
 
 class Lowering:
     """Writes one program. `contiguous`: for each input that is an array, whether it lies in C order; `ranges`: the
-    function is of the form of engine.RANGES, with a row of slots for each part."""
+    function is of the form of engine.RANGES, with a row of slots for each part; `baseline`: the loops stay as they are,
+    and it ends with "long" after BRIEF steps."""
 
-    def __init__(self, program: Program, contiguous: list[bool], ranges: bool = False) -> None:
-        self.ranges = ranges
+    def __init__(self, program: Program, contiguous: list[bool], ranges: bool = False, baseline: bool = False) -> None:
+        self.baseline, self.ranges = baseline, ranges
         self.program, self.layout = program, Layout(program)
         self.lines: list[str] = []
         self.slots: list[str] = []  # allocas
@@ -259,18 +261,31 @@ class Lowering:
         self.everybodys: list[str] = []  # parameters of every function
         self.depth = "0"  # of calls
         self.contiguous = contiguous
-        found = machine()
+        self.body, self.local = program.body, {}
+        if not baseline:
+            self.arrange()
+        self.parallel = ""  # the group of the accesses of a loop whose turns are independent
+        self.single = definitions(self.body)
+        self.owners: dict[
+            str, str
+        ] = {}  # of what shows memory that may be let go of meanwhile: where its owner is kept
+        self.heads: dict[str, str] = {}  # of inputs: what stands for the owner
+        self.dense = dense(program, contiguous)
+
+    def arrange(self) -> None:
+        """Takes the loops in an order, and in blocks, in which they are fast."""
+        program, found = self.program, machine()
         lanes = max(found.vector_bytes // 8, 2) if found else 2
         numbers = itertools.count()
         fresh = lambda what: f"{what}.{next(numbers)}!"
-        body, again = program.body, program.mark != "~" and not ranges
-        if not ranges and flat(program):
+        body, again = program.body, program.mark != "~" and not self.ranges
+        if not self.ranges and flat(program):
             shown = {n for o in program.outputs for n in (o[0], *o[2:])}
             body = interchanged(program, flattened(program), shown) or body
         given = body = tiled(program, body, fresh) if again else body
         while True:
             self.body = distributed(program, body, fresh) if program.mark != "~" else body
-            blocking = Blocking(program, self.body, contiguous, lanes)
+            blocking = Blocking(program, self.body, self.contiguous, lanes)
             self.body = blocking.body(self.body)
             body = along_last(program, body, blocking.taken, fresh) if again else body
             if not again or body is given:
@@ -279,13 +294,6 @@ class Lowering:
         if program.mark != "~":
             self.body = jammed(program, self.body, fresh)
         self.local = blocking.local
-        self.parallel = ""  # the group of the accesses of a loop whose turns are independent
-        self.single = definitions(self.body)
-        self.owners: dict[
-            str, str
-        ] = {}  # of what shows memory that may be let go of meanwhile: where its owner is kept
-        self.heads: dict[str, str] = {}  # of inputs: what stands for the owner
-        self.dense = dense(program, contiguous)
 
     # -------------------------------------------------------------- pieces
     def fresh(self, what: str = "x") -> str:
@@ -327,6 +335,9 @@ class Lowering:
             if not dense:
                 self.strides[i.name] = [f'%"{i.name}.s{k}"' for k in range(n)]
         params.append("ptr noalias %slots")
+        if self.baseline:
+            self.declared["left"] = "@left = internal global i64 0"
+            self.put(f"store i64 {BRIEF}, ptr @left")
         self.frame(arrays, program.kinds, program.moving)
         for i in arrays if program.moving else ():
             self.heads[i.name] = self.alloca(f"{i.name}.head", "i64")
@@ -416,6 +427,7 @@ class Lowering:
         inner.frame(arrays, [n for n in program.kinds if n in names], [n for n in program.moving if n in moving])
         shallow = inner.do(f"icmp slt i64 %depth, {min(DEPTH, sys.getrecursionlimit() - 100)}")
         inner.refuse(shallow, "again")
+        inner.turn(s.body)
         params = ["i64 %depth"]
         for name in s.given:
             if name not in program.moving:
@@ -874,6 +886,7 @@ class Lowering:
         self.block(s.test)
         self.put(f"br i1 {self.value(s.condition)}, label %{body}, label %{done}")
         self.at(body)
+        self.turn(s.body)
         self.block(s.body)
         self.put(f"br label %{head}{self.scalar(calls)}")
         self.at(done)
@@ -926,6 +939,7 @@ class Lowering:
         self.at(head)
         here = self.do(f"load i64, ptr {counter}")
         self.put(f'store i64 {here}, ptr %"v.{s.var}"')
+        self.turn(s.body)
         calls, plain, self.plain = self.calls, self.plain, not any(map(parts, s.body))
         hint = self.vectors(s.lanes) if s.lanes else ""
         self.block(s.body)
@@ -934,6 +948,14 @@ class Lowering:
         self.put(f"store i64 {following}, ptr {counter}")
         more = self.do(f"icmp {'sgt' if down else 'slt'} i64 {following}, {stop}")
         self.put(f"br i1 {more}, label %{head}, label %{done}{self.scalar(calls) or hint}")
+
+    def turn(self, body: list) -> None:
+        """Counts the steps of a turn of a loop, or of a call."""
+        if self.baseline:
+            count = sum(1 + sum(len(walk(e)) for e in expressions(s)) for s in body)
+            left = self.do(f"sub i64 {self.do('load i64, ptr @left')}, {count}")
+            self.put(f"store i64 {left}, ptr @left")
+            self.refuse(self.do(f"icmp sgt i64 {left}, 0"), "long")
 
     def vectors(self, lanes: int) -> str:
         """What tells LLVM that a loop's turns are independent, and how many are one vector."""

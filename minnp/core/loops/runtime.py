@@ -9,6 +9,7 @@ import sysconfig
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from threading import get_ident
 from time import perf_counter
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -207,6 +208,17 @@ class LoopRow(Primitive):
         self.slices: dict[frozenset, tuple] = {}
         self.dynamic = "shape" if self.program.results else ""
 
+    def run(self, values: list) -> tuple:
+        """The results for values that traces follow. The first run is that of code compiled in little time: a graph
+        often has another program instead, the derivative or a part of this one."""
+        code = self.code
+        if not code.built and not code.baseline:
+            code.trying = get_ident()
+        try:
+            return bind(self, values, {})
+        finally:
+            code.trying = 0
+
     def parts(self) -> list[str]:
         """The variable, or array, that each result is of."""
         outputs = self.program.outputs
@@ -280,7 +292,7 @@ class LoopRow(Primitive):
                 given.append(kind.dtype.type(0) if gi is None else gi)
         if not row.program.written and not row.program.outputs:
             return [None] * len(values)
-        out = bind(row, given, {})
+        out = row.run(given)
         found = [row.program.inputs[k].name for k in row.program.written] + [o[0] for o in row.program.outputs]
         by_name = dict(zip(found, out))
         return [by_name.get(name + mark) if want else None for name, want in zip(names, wanted)]
@@ -293,7 +305,7 @@ class LoopRow(Primitive):
         for i in row.program.given[len(values) :]:
             given.append(by_name[i.name.removesuffix(mark)])
         found = [row.program.inputs[k].name for k in row.program.written] + [o[0] for o in row.program.outputs]
-        moved = dict(zip(found, bind(row, given, {}))) if found else {}
+        moved = dict(zip(found, row.run(given))) if found else {}
         names = [self.program.inputs[k].name for k in self.program.written] + [None] * len(self.program.results)
         names += [name for name, *_ in self.program.outputs]
         names += [None] * (len(y) - len(names))
@@ -323,7 +335,7 @@ class LoopRow(Primitive):
         for name in program.collected:
             given.append(onp.zeros(size, self.program.kinds[name].dtype))
         try:
-            out = bind(whole, given, {})
+            out = whole.run(given)
         except (Again, NotLowered):
             raise Uneven from None
         except Exception as error:
@@ -703,7 +715,7 @@ def _run(
     written = [None if i.name in program.rebound else x for i, x in arrays if i.written]
     try:
         if traced:
-            out = bind(found.row, raw, {})
+            out = found.row.run(raw)
         else:
             for x in written:
                 if state.tapes:

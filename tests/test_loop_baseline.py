@@ -1,0 +1,122 @@
+"""First runs of compiled loops: machine code that is made in little time, and gives way to better where it runs long."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+import numpy as onp
+import pytest
+
+import minnp.numpy as np
+from minnp import grad, jit
+from minnp.core.llvm import engine
+from minnp.core.loops import compiled, lowering, runtime, source
+
+pytestmark = [
+    pytest.mark.host("about compiled code on NumPy's memory"),
+    pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python"),
+]
+
+
+def written(x):
+    for i in range(1, len(x)):
+        x[i] = x[i - 1] * 0.5 + x[i]
+    return x
+
+
+def until(x):
+    total, i = 0.0, 0
+    while total < 3.0:
+        total += x[i % len(x)] ** 2
+        i += 1
+    return x * total
+
+
+def nested(x):
+    y = np.zeros((len(x), len(x)))
+    for i in range(len(x)):
+        for j in range(i):
+            y[i, j] = x[i] * x[j] + y[i - 1, j]
+    return y
+
+
+def made(x):
+    y = x
+    for i in range(12):
+        y = np.sin(y) + i
+    return y
+
+
+def paths(n):
+    return n if n < 2 else paths(n - 1) + paths(n - 2)
+
+
+PROGRAMS = [written, until, nested, made]
+
+
+@pytest.fixture(params=["short", "long"])
+def builds(request, monkeypatch):
+    """Whether each piece of machine code that was made is the baseline's."""
+    if request.param == "long":
+        monkeypatch.setattr(lowering, "BRIEF", 20)
+    build, found = compiled.Code.build, []
+
+    def noted(code, contiguous, baseline):
+        found.append(baseline)
+        return build(code, contiguous, baseline)
+
+    monkeypatch.setattr(compiled.Code, "build", noted)
+    monkeypatch.setattr(source, "_REWRITTEN", WeakKeyDictionary())  # what other tests compiled
+    monkeypatch.setattr(runtime, "_CALLS", WeakKeyDictionary())
+    return request.param, found
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_all_runs_give_the_same(f, builds):
+    length, found = builds
+    x = onp.linspace(0.1, 1.0, 6)
+    compiled_f, expected = jit(f), f(np.array(x))
+    for _ in range(3):
+        onp.testing.assert_allclose(compiled_f(np.array(x)), expected, rtol=1e-14)
+    assert found == [True, False]
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_all_gradients_are_the_same(f, builds):
+    length, found = builds
+    x = onp.linspace(0.1, 1.0, 6)
+    loss = lambda x: np.sum(f(x.copy()) ** 2)
+    compiled_gradient, expected = jit(grad(loss)), grad(loss)(np.array(x))
+    for _ in range(3):
+        onp.testing.assert_allclose(compiled_gradient(np.array(x)), expected, rtol=1e-12)
+    assert True in found
+
+
+def test_what_the_graph_does_not_run_is_not_compiled_twice(builds):
+    length, found = builds
+    gradient = jit(grad(lambda x: written(x.copy())[-1] ** 2))
+    gradient(np.linspace(0.1, 1.0, 6))
+    assert found[:2] == [True, True]  # forwards, and the derivative
+    assert (False in found) == (length == "long")
+
+
+def test_calls_of_functions_in_themselves_are_counted(builds):
+    length, found = builds
+    f = jit(lambda x, n: x * paths(n))
+    assert [f(np.array(2.0), 12) for _ in range(3)] == [288.0] * 3
+    assert found == [True, False]
+
+
+def test_an_error_leaves_what_was_written_before_it(builds):
+    def f(x, at):
+        for i in range(len(x)):
+            x[i] = x[at + i] * 2.0
+
+    g = jit(f)
+    for _ in range(2):
+        x, y = np.arange(5.0), onp.arange(5.0)
+        with pytest.raises(IndexError):
+            g(x, 3)
+        with pytest.raises(IndexError):
+            f(y, 3)
+        onp.testing.assert_array_equal(x, y)
