@@ -1,4 +1,4 @@
-"""First runs of compiled loops: machine code that is made in little time, and gives way to better where it runs long."""
+"""First runs of compiled loops: machine code that is made in little time, and gives way where it runs long."""
 
 from __future__ import annotations
 
@@ -52,13 +52,14 @@ def paths(n):
 
 
 PROGRAMS = [written, until, nested, made]
+FEW = 20  # steps
 
 
 @pytest.fixture(params=["short", "long"])
 def builds(request, monkeypatch):
     """Whether each piece of machine code that was made is the baseline's."""
     if request.param == "long":
-        monkeypatch.setattr(lowering, "BRIEF", 20)
+        monkeypatch.setattr(lowering, "BRIEF", FEW)
     build, found = compiled.Code.build, []
 
     def noted(code, contiguous, baseline):
@@ -68,43 +69,39 @@ def builds(request, monkeypatch):
     monkeypatch.setattr(compiled.Code, "build", noted)
     monkeypatch.setattr(source, "_REWRITTEN", WeakKeyDictionary())  # what other tests compiled
     monkeypatch.setattr(runtime, "_CALLS", WeakKeyDictionary())
-    return request.param, found
+    return found
 
 
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_all_runs_give_the_same(f, builds):
-    length, found = builds
     x = onp.linspace(0.1, 1.0, 6)
     compiled_f, expected = jit(f), f(np.array(x))
     for _ in range(3):
         onp.testing.assert_allclose(compiled_f(np.array(x)), expected, rtol=1e-14)
-    assert found == [True, False]
+    assert builds == [True, False]
 
 
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_all_gradients_are_the_same(f, builds):
-    length, found = builds
     x = onp.linspace(0.1, 1.0, 6)
     loss = lambda x: np.sum(f(x.copy()) ** 2)
     compiled_gradient, expected = jit(grad(loss)), grad(loss)(np.array(x))
     for _ in range(3):
         onp.testing.assert_allclose(compiled_gradient(np.array(x)), expected, rtol=1e-12)
-    assert True in found
+    assert True in builds
 
 
 def test_what_the_graph_does_not_run_is_not_compiled_twice(builds):
-    length, found = builds
     gradient = jit(grad(lambda x: written(x.copy())[-1] ** 2))
     gradient(np.linspace(0.1, 1.0, 6))
-    assert found[:2] == [True, True]  # forwards, and the derivative
-    assert (False in found) == (length == "long")
+    assert builds[:2] == [True, True]  # forwards, and the derivative
+    assert (False in builds) == (lowering.BRIEF == FEW)
 
 
 def test_calls_of_functions_in_themselves_are_counted(builds):
-    length, found = builds
     f = jit(lambda x, n: x * paths(n))
     assert [f(np.array(2.0), 12) for _ in range(3)] == [288.0] * 3
-    assert found == [True, False]
+    assert builds == [True, False]
 
 
 def test_an_error_leaves_what_was_written_before_it(builds):
