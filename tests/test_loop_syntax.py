@@ -10,6 +10,7 @@ import minnp.numpy as np
 from minnp import grad, jit, jvp, value_and_grad
 from minnp.core.llvm import engine
 from minnp.core.loops import compiled
+from minnp.core.loops.source import tree_of
 
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
 
@@ -565,3 +566,16 @@ def test_a_set_has_each_item_once():
 
     a, b = vector(), vector()
     alike((of_sets(a, 3), a), (jit(of_sets)(b, 3), b))
+
+
+width = 3
+
+
+def test_a_variable_may_have_the_name_of_a_global_that_is_no_module():
+    def f(width):  # CPython compiles a call of a method otherwise where the module imports the name
+        a = np.zeros(4)
+        for i in range(4):
+            a[i] = width.item() + i
+        return a
+
+    assert tree_of(f) is not None

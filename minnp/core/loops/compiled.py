@@ -6,6 +6,7 @@ import ctypes
 import os
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from threading import get_ident
 from typing import Any
 
@@ -17,7 +18,24 @@ from ..graph.effects import Diverged
 from ..llvm import engine
 from ..llvm.engine import BUILT_IN, FASTCALL, _Method
 from ..rows import budget
-from .ir import F8, KINDS, Alloc, Check, Define, For, Kind, Program, Store, While, expressions, parts, statements, walk
+from .draws import Streams
+from .ir import (
+    F8,
+    KINDS,
+    Alloc,
+    Assign,
+    Check,
+    Define,
+    For,
+    Kind,
+    Program,
+    Store,
+    While,
+    expressions,
+    parts,
+    statements,
+    walk,
+)
 from .lowering import FIRST, MET, Layout, Lowering, NotLowered
 from .warned import asked, give, risky
 
@@ -38,6 +56,10 @@ class Again(Diverged):
 
 class Unnoted(Again):
     """NumPy warns of numbers of this loop, and Python has to say so."""
+
+
+class Undrawn(Again):
+    """A draw of random numbers raised, and Python has to say so."""
 
 
 class Code:
@@ -64,7 +86,7 @@ class Code:
         self.late, self.repeats = tape or bool(program.results) or fails_late(program.body), tape
         self.in_place = {result: (place, True) for result, place in enumerate(self.places)}
         self.makers = [[maker(k) for k in kinds] for _, kinds, _, _ in program.outputs]
-        self.call = self.in_python if fastpath is None else self.compiled_call()
+        self.call = self.in_python if fastpath is None or program.draws else self.compiled_call()
 
     @property
     def room(self) -> int:
@@ -99,16 +121,17 @@ class Code:
         sizes = len(program.given), FIRST, layout.first_result, layout.size, len(program.results)
         return fastpath.loop(self, inputs, outputs, (*sizes, self.late, self.repeats, self.warns))
 
-    def run(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]]) -> tuple:
+    def run(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]], streams: Streams | None = None) -> tuple:
         """(the arrays that are results, the numbers, what says of each whether it is bound, which kind it has), as
         `program.written` and `program.outputs` have them. Raises Again, and what the loop raises, with `partial` the
         arrays.
 
         donate   of a result that is an array: (which of the values may be written for it, whether that has to be as it
                  was if this raises)
+        streams  what it draws from; where Python has to run the loop, they are as they were
         """
         while True:
-            out = self.once(values, donate)
+            out = self.once(values, donate, streams)
             if out is not None:
                 return out
             if self.room >= budget.kept // 8:
@@ -119,7 +142,9 @@ class Code:
                 )
             self.room *= 4
 
-    def once(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]]) -> tuple | None:
+    def once(
+        self, values: Sequence[Any], donate: dict[int, tuple[int, bool]], streams: Streams | None = None
+    ) -> tuple | None:
         """One run; None if the tape was full."""
         written = {place for place, _ in donate.values()}
         warns = self.warns and asked()
@@ -157,13 +182,16 @@ class Code:
         slots = onp.empty(self.layout.size, onp.int64)
         slots[0] = slots[MET] = 0
         self.pack.pack_into(slots, 8 * FIRST, *numbers)
-        function(slots, *arrays.values())
+        with streams or nullcontext():
+            function(slots, *arrays.values())
         if warns and slots[MET]:
             if not slots[0] and self.program.results:
                 self.arrays_of(slots, list(arrays.values()))  # lets go of them
             for a, was in restored:
                 a[...] = was
-            return self.noting(values, donate)
+            if streams is not None:
+                streams.restore()
+            return self.noting(values, donate, streams)
         status = int(slots[0])
         error, operands = errors[status]
         if not status:
@@ -183,14 +211,20 @@ class Code:
             a[...] = was
         if error == "long":
             self.trying = 0
-            return self.once(values, donate)
+            if streams is not None:
+                streams.restore()
+            return self.once(values, donate, streams)
         if error == "full":
             return None
         if failure is not None:
             raise failure
+        if streams is not None:
+            streams.restore()
+        if error == "draw":
+            raise Undrawn
         raise Again(error.removeprefix("exit ")) if error.startswith("exit ") else Again
 
-    def noting(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]]) -> tuple:
+    def noting(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]], streams: Streams | None) -> tuple:
         """`run` by the program that says of what NumPy warns, and its warnings: the processor also met what is computed
         and not used. Raises Unnoted, with all arrays as they were."""
         if self.noted is None or asked() == "python":
@@ -199,7 +233,7 @@ class Code:
         at = len(self.written) + len(self.program.results) + len(self.program.outputs)
         notes = self.noted.program.notes
         try:
-            out = self.noted.run(values, donate)
+            out = self.noted.run(values, donate, streams)
             counts = out[at : at + len(notes)]
             if give(list(zip(counts, notes))):
                 return (*out[:at], *out[at + len(notes) :])
@@ -210,6 +244,8 @@ class Code:
                 raise
         for a, was in kept:
             a[...] = was
+        if streams is not None:
+            streams.restore()
         raise Unnoted
 
     def arrays_of(self, slots: onp.ndarray, given: list) -> list | None:
@@ -319,7 +355,8 @@ def fails_late(body: list, written: bool = False) -> bool:
     for s in body:
         again = type(s) in (For, While, Define)
         written = written or any(type(x) is Store for x in statements([s] if again else []))
-        if (type(s) in (Alloc, Check) and written) or any(fails_late(inner, written) for inner in parts(s)):
+        may_fail = type(s) in (Alloc, Check) or (type(s) is Assign and s.value.op == "drawn")
+        if (may_fail and written) or any(fails_late(inner, written) for inner in parts(s)):
             return True
         written = written or any(type(x) is Store for x in statements([s]))
     return False

@@ -23,6 +23,7 @@ from ..rows import budget
 from .arrays import ONE, Lazy, Masked
 from .arrays import whole as is_whole
 from .building import Building, Static, Tup
+from .draws import base_of, drawn, function_of
 from .ir import (
     BOOL,
     FLOAT,
@@ -2016,6 +2017,8 @@ class Translator(Building):
             return Static(Method(base, "outer"))
         if isinstance(x, (onp.finfo, onp.iinfo)):
             return self.constant(getattr(x, name))
+        if base.source is not None and base_of(x) is not None:
+            return Static(Method(base, name))
         if base.source is None or not (is_plain_object(x) or isinstance(x, type)):
             raise self.fail(f"the attribute {name} of an object")
         if isinstance(x, tuple) and name in getattr(type(x), "_fields", ()):
@@ -2077,6 +2080,8 @@ class Translator(Building):
                 return self.method(f, args, kwargs)
         if isinstance(f, (FunctionType, MethodType)) and not library(f):
             return self.inlined(function, args, kwargs)
+        if (name := function_of(f)) is not None:
+            return drawn(self, None, onp.random.RandomState, name, args, kwargs)
         if f is prange:
             over = self.call_builtins("range", args, kwargs, f)
             over.asked = True
@@ -2103,6 +2108,8 @@ class Translator(Building):
 
     def method(self, m: Any, args: list, kwargs: dict) -> Any:
         x, name = m.base, m.name
+        if isinstance(x, Static) and (base := base_of(x.value)) is not None:
+            return drawn(self, x.source, base, name, args, kwargs)
         if name == "outer" and isinstance(x, Static) and len(args) == 2 and not kwargs:
             op = NUMPYS.get(known_function(x.value)[1])
             if op is None or any(not isinstance(a, (Array, Lazy)) for a in args):

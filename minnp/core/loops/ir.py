@@ -309,6 +309,8 @@ class Program:
         self.tuples: dict[str, Any] = {}
         self.lists: dict[str, Any] = {}  # lists that are appended to, by name (frontend.Growing)
         self.reductions: dict[str, Any] = {}  # of a piece of a loop: what its variables are reduced by (threaded.py)
+        # where a stream lies, its class, a method ("": of its bits) -> the inputs that are addresses (draws.py)
+        self.draws: dict[tuple, list[str]] = {}
         self.notes: list = []  # what the last outputs say of NumPy's warnings (warned.py)
         self.file, self.line = "", 0
         self.mark = "~"  # behind the names of cotangents, with the order of the derivative

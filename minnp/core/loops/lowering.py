@@ -262,7 +262,7 @@ class Lowering:
         self.depth = "0"  # of calls
         self.contiguous = contiguous
         self.body, self.local = program.body, {}
-        if not baseline:
+        if not baseline and not program.draws:
             self.arrange()
         self.parallel = ""  # the group of the accesses of a loop whose turns are independent
         self.single = definitions(self.body)
@@ -1047,12 +1047,45 @@ class Lowering:
         if kind == F8 and power in (1.5, -1.5, 2.5, -2.5):
             return self.half_power(self.value(e.args[0]), float(power))
         args = [self.value(a) for a in e.args]
+        if e.op in ("double", "word"):  # by a function of the bit generator, of its state
+            function, state = (self.do(f"inttoptr i64 {a} to ptr") for a in args)
+            if e.op == "double":
+                return self.do(f"call double {function}(ptr {state})")
+            return self.do(f"zext i32 {self.do(f'call i32 {function}(ptr {state})')} to i64")
+        if e.op == "drawn":
+            return self.drawn(e, args)
         given = e.args[0].kind
         if given.letter == "c":
             return self.complex(e.op, args, given, kind)
         if given.letter == "f":
             return self.floating(e.op, args, given, kind)
         return self.integer(e.op, args, given, kind, e)
+
+    def drawn(self, e: E, args: list[str]) -> str:
+        """What a method of Python's returns, a number; where it raises, Python has to run the loop."""
+        api = lambda name: f"inttoptr (i64 {symbol(name)} to ptr)"
+        method = self.do(f"inttoptr i64 {args[0]} to ptr")
+        if len(args) == 1:
+            found = self.do(f"call ptr {api('PyObject_CallNoArgs')}(ptr {method})")
+        else:
+            letters = "".join("d" if a.kind.letter == "f" else "L" for a in e.args[1:])
+            name, n = f"@given.{letters}", len(letters) + 1
+            self.declared[name] = f'{name} = private constant [{n} x i8] c"{letters}\\00"'
+            given = ", ".join(f"{type_of(a.kind)} {x}" for a, x in zip(e.args[1:], args[1:]))
+            called = f"call ptr (ptr, ptr, ...) {api('PyObject_CallFunction')}(ptr {method}, ptr {name}, {given})"
+            found = self.do(called)
+        fine, raised = self.do(f"icmp ne ptr {found}, null"), self.label("raised")
+        ready = self.label("ready")
+        self.put(f"br i1 {fine}, label %{ready}, label %{raised}")
+        self.at(raised)
+        self.put(f"call void {api('PyErr_Clear')}()")
+        self.put(f"br label %{ready}")
+        self.at(ready)
+        self.refuse(fine, "draw")
+        convert = "PyFloat_AsDouble" if e.kind.letter == "f" else "PyLong_AsLongLong"
+        x = self.do(f"call {type_of(e.kind)} {api(convert)}(ptr {found})")
+        self.put(f"call void {api('Py_DecRef')}(ptr {found})")
+        return x
 
     def constant(self, x: Any, kind: Kind) -> str:
         if kind.letter == "c":
@@ -1461,7 +1494,8 @@ def definitions(body: list) -> dict[str, E]:
             found[s.name] = s.value
         elif type(s) is For:
             count[s.var] = 2
-    return {n: e for n, e in found.items() if count[n] == 1 and not any(x.op == "load" for x in walk(e))}
+    reads = ("load", "double", "word", "drawn")
+    return {n: e for n, e in found.items() if count[n] == 1 and not any(x.op in reads for x in walk(e))}
 
 
 def check_of(index: E, dim: E) -> tuple:

@@ -18,6 +18,7 @@ import numpy as onp
 
 from ...errors import CaptureError
 from ..arrays.array import ARRAY_TYPES, VirtualArray, array_of, read
+from ..arrays.devices import default_device
 from ..arrays.writing import release, write
 from ..graph.capture import CaptureTrace
 from ..graph.printed import unseen
@@ -36,9 +37,10 @@ from ..transforms.tape import GradTrace
 from ..transforms.vmap import BatchTrace, Count, Ruled, Uneven
 from .batched import Batched, batched, same
 from .building import Static
-from .compiled import BUG, Again, Code, Unnoted, affordable, maker
+from .compiled import BUG, Again, Code, Undrawn, Unnoted, affordable, maker
 from .counted import operations
 from .derivative import adjoint, tangent
+from .draws import Streams
 from .errors import failure
 from .frontend import LIMIT, translate
 from .ir import (
@@ -650,6 +652,17 @@ def _run(
     """What the loop binds; `there` is what lies at the sources of what it reads outside."""
     outside, held = found.outside, names
     values |= {variable: there[source] for source, variable in outside.inputs.items()}
+    streams = None
+    if found.code.program.draws:
+        if any(map(_rewritten, map(_raw, values.values()))):
+            _say(site, f, "it draws random numbers, and is differentiated or batched")
+            return None
+        if default_device() is not None:
+            return None
+        streams = Streams(found.code.program, there)
+        if not streams.known:
+            return None
+        values |= streams.values
     if found.code.program.moving and not found.by_values and any(map(_rewritten, map(_raw, values.values()))):
         return _run_by_value(site, f, found, given, names, values)
     program: Program = found.code.program
@@ -660,6 +673,14 @@ def _run(
     raw = [read(x) if type(x) in ARRAY_TYPES else x for x in inputs]
     bases = [concrete(v) for i, v in zip(program.inputs, raw) if i.ndim is not None]
     watching = capture.get() if state.busy else None
+    if streams is not None:
+        if watching is not None:
+            if not program.nested and turns(program, values) <= FEW:
+                return None
+            return _after(watching, "captured code draws random numbers in a loop", site, f, names)
+        raw = [v.value if type(v) is Live and not v.trace.alive else v for v in raw]  # of a capture that ended
+        if any(type(v) in (Tracer, Live) for v in raw):
+            return None
     lists = {name: held[name] for name, growing in program.lists.items() if not growing.own}
     if program.lists:
         if any(map(_rewritten, raw)):
@@ -721,8 +742,12 @@ def _run(
                 if state.tapes:
                     release(read(x) if type(x) in ARRAY_TYPES else x)
             began = perf_counter()
-            out = found.code.call(*raw, donate=found.code.in_place)
-            site.pace.machine, site.pace.doubtful = perf_counter() - began, found.row.multiplies
+            if streams is None:
+                out = found.code.call(*raw, donate=found.code.in_place)
+            else:
+                out = found.code.run(raw, found.code.in_place, streams)
+            seconds = perf_counter() - began if streams is None else streams.seconds
+            site.pace.machine, site.pace.doubtful = seconds, found.row.multiplies
     except Unnoted:
         if not found.noting:
             found.noting = True
@@ -733,6 +758,8 @@ def _run(
             return _after(watching, "NumPy warns of numbers in a loop", site, f, names)
         site.refused = -1  # other numbers, and other filters, are compiled code's
         return None
+    except Undrawn:
+        return None
     except (Again, NotLowered) as no:
         found.row, found.why = None, str(no) or "a number, or a length, that compiled code does not take"
         _say(site, f, found.why)
@@ -742,6 +769,8 @@ def _run(
         if partial is None:
             raise
         if site.caught or outside.stored or program.lists:
+            if streams is not None:
+                streams.restore()
             return None  # Python leaves variables and attributes as they are at the error
         if watching is not None:
             watching.left = watching.left or "a loop raised"

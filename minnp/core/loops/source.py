@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from statistics import median
 from time import perf_counter
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from ..rows.report import record
@@ -41,8 +41,10 @@ def _tree(f: Any) -> ast.FunctionDef | None:
         return None
     # how CPython compiles np.f(x) depends on whether its module imports np
     names = [n for n in (*code.co_names, *code.co_varnames, *code.co_freevars) if n.isidentifier()]
+    bound = [n for n in names if n in f.__globals__]
+    modules = [n for n in bound if isinstance(f.__globals__[n], ModuleType)]
     for found in _written(f):
-        for imported in (names, [], [n for n in names if n in f.__globals__]):
+        for imported in (names, [], bound, modules):
             again = compiled(found, code, [], imported)
             if again is not None and same(again, code):
                 return found

@@ -190,6 +190,8 @@ def outermost(program: Program) -> tuple[list, For | None]:
 def cut(program: Program) -> tuple[Program | None, str]:
     """(the program of a piece, "") or (None, why the loop that was asked for is not cut)."""
     before, loop = outermost(program)
+    if program.draws:
+        return None, "random numbers, which come one after the other, in prange" if loop and loop.asked else ""
     if loop is None or not loop.asked:
         inner = any(type(s) is For and s.asked for s in statements(program.body))
         return None, "prange in another loop, or with an else" if inner else ""

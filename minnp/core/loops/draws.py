@@ -1,0 +1,326 @@
+"""Random numbers that a loop draws one by one, of NumPy's own streams and in their order.
+
+Uniform numbers and integers are made of what compiled code asks of the bit generator itself, by the functions that
+NumPy publishes for compilers (`BitGenerator.ctypes`); all else NumPy's method computes, which compiled code calls. A
+draw is an expression ("double" and "word" of a function and a state, "drawn" of a method and its arguments) that stands
+alone in an assignment, and no pass but the lowering sees a program that has one. Where Python has to run the loop after
+all, the streams are set back.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import platform
+import sys
+import threading
+from time import perf_counter
+from typing import Any
+
+import numpy as onp
+
+from ..graph.streams import Legacy
+from .ir import BOOL, FLOAT, INT, Assign, E, If, Input, Kind, Program, While, const
+
+# The methods that draw a number, and their parameters: what is among the last ones may be left out.
+UNIFORM = ("rand", "random", "random_sample", "ranf", "sample")
+PARAMETERS = {
+    **dict.fromkeys((*UNIFORM, "randn", "standard_normal", "standard_exponential", "standard_cauchy"), ""),
+    **dict.fromkeys(("normal", "laplace", "logistic", "gumbel"), "loc scale"),
+    **dict.fromkeys(("exponential", "rayleigh"), "scale"),
+    **dict.fromkeys(("weibull", "pareto", "power", "zipf"), "a"),
+    **dict.fromkeys(("chisquare", "standard_t"), "df"),
+    **dict.fromkeys(("geometric", "logseries"), "p"),
+    **dict.fromkeys(("binomial", "negative_binomial"), "n p"),
+    **dict.fromkeys(("randint", "integers"), "low high"),
+    "uniform": "low high",
+    "lognormal": "mean sigma",
+    "gamma": "shape scale",
+    "standard_gamma": "shape",
+    "beta": "a b",
+    "f": "dfnum dfden",
+    "triangular": "left mode right",
+    "vonmises": "mu kappa",
+    "wald": "mean scale",
+    "poisson": "lam",
+}
+WHOLE = ("randint", "integers", "binomial", "negative_binomial", "geometric", "logseries", "poisson", "zipf")
+BY_ANOTHER = {"randn": "standard_normal"}
+# Methods of RandomState that keep no normal number for the next one, which is a part of its state besides its bits.
+KEEPING_NO_NORMAL = {
+    "randint",
+    "uniform",
+    "exponential",
+    "standard_exponential",
+    "poisson",
+    "rayleigh",
+    *UNIFORM,
+    "",
+    "word",
+}
+BASES = (onp.random.Generator, onp.random.RandomState)
+# Compiled code draws while it holds the stream's lock, which NumPy's methods take again (NumPy 1.26 lets nobody).
+DIRECT = isinstance(onp.random.PCG64(0).lock, type(threading.RLock()))
+# NumPy's uniform may be one instruction elsewhere: a multiplication and an addition that round once.
+ROUNDS_TWICE = platform.machine() in ("x86_64", "AMD64")
+STREAM = onp.random.mtrand._rand  # of the functions of numpy.random
+
+
+def base_of(x: Any) -> type | None:
+    """NumPy's class of a stream, whose methods nobody replaced; None for anything else."""
+    cls = type(x)
+    if cls.__module__ == "minnp.numpy.random":
+        cls = cls.__mro__[1]
+    return cls if cls in BASES else None
+
+
+def function_of(f: Any) -> str | None:
+    """The name of a function of numpy.random, or of ours, that draws numbers; None for another one."""
+    name = getattr(f, "__name__", "")
+    if name not in PARAMETERS and name != "ranf":
+        return None
+    ours = getattr(sys.modules.get("minnp.numpy"), "random", None)
+    for module in (onp.random, ours):
+        if module is not None and getattr(module, name, None) is f:
+            return name
+    return None
+
+
+def drawn(t: Any, source: Any, base: type, name: str, args: list, kwargs: dict) -> E:
+    """A number drawn of the stream at `source` (None: NumPy's own), as the translator t emits it. Raises
+    NotUnderstood."""
+    if name not in PARAMETERS or not hasattr(base, name):
+        raise t.fail(f"the method {name} of a random stream")
+    given = t.arguments(PARAMETERS[name], args, kwargs)
+    while given and given[-1] is None:
+        given.pop()
+    if not all(isinstance(x, E) and len(x.kinds) == 1 and x.kind.letter in "if" for x in given):
+        raise t.fail(f"{name} of a random stream with these arguments")
+    given = [t.frozen(x) for x in given]
+    if DIRECT and (name in UNIFORM or (name == "uniform" and ROUNDS_TWICE)):
+        x = t.temporary(E("double", tuple(_inputs(t, source, base, "")), FLOAT))
+        if name in UNIFORM:
+            return x
+        low, high = [t.temporary(t.cast(e, Kind("f8"))) for e in (*given, *[const(0.0), const(1.0)][len(given) :])]
+        width = t.temporary(E("sub", (high, low), FLOAT))
+        t.check(E("finite", (width,), BOOL, 0, 1))
+        if base is onp.random.Generator:
+            t.check(E("ge", (width, const(0.0)), BOOL, 0, 1))
+        return t.temporary(E("add", (low, t.temporary(E("mul", (width, x), FLOAT))), FLOAT))
+    if name in ("randint", "integers") and DIRECT and integers_are_known():
+        below = _below(t, source, base, given)
+        if below is not None:
+            return E("copy", (below,), Kind("i8"), below.low, below.high) if name == "integers" else below
+    whole = name in WHOLE
+    kind = FLOAT if not whole else Kind("i8") if name == "integers" else INT
+    low = high = None
+    if name in ("randint", "integers") and given:
+        low = given[0].low if len(given) > 1 else 0
+        high = max(given[-1].high - 1, low)
+    given = [t.cast(x, Kind("f8")) if x.kind.letter == "f" else t.cast(x, Kind("i8")) for x in given]
+    (method,) = _inputs(t, source, base, name)
+    return t.temporary(E("drawn", (method, *given), kind, low, high))
+
+
+WORD = 2**32 - 1
+
+
+def _below(t: Any, source: Any, base: type, given: list[E]) -> E | None:
+    """An integer from low to high - 1, of words of 32 bits; None where the range is larger, or nothing known of it.
+
+    A Generator multiplies a word by the size of the range and takes the upper half, unless too many words lead to one
+    number (Lemire, Fast random integer generation in an interval, 2019); a RandomState takes the bits that the largest
+    number has, until they make none that is larger.
+    """
+    if not given or not all(x.kind.code == "i8" for x in given):
+        return None
+    low, high = [t.temporary(t.cast(x, INT)) for x in (const(0), *given)[-2:]]
+    if high.low - low.high > WORD or max(abs(low.low), abs(low.high), abs(high.low), abs(high.high)) > 2**62:
+        return None
+    most = t.temporary(E("sub", (t.temporary(E("sub", (high, low), INT)), const(1)), INT))
+    t.check(E("within", (most, const(0), const(WORD - 1)), BOOL))
+    most = t.temporary(E("copy", (most,), INT, 0, WORD - 1))
+    word = E("word", tuple(_inputs(t, source, base, "word")), INT, 0, WORD)
+    name = t.fresh("below")
+    t.program.kinds[name] = INT
+    found = E("var", (name,), INT, 0, WORD)
+    t.emit(Assign(name, const(0)))
+    with t.into([]) as body:
+        (_multiplied if base is onp.random.Generator else _masked)(t, name, found, most, word)
+    t.emit(If(E("gt", (most, const(0)), BOOL, 0, 1), body, []))
+    return t.temporary(E("add", (low, found), INT, low.low, max(high.high - 1, low.low)))
+
+
+def _masked(t: Any, name: str, found: E, most: E, word: E) -> None:
+    mask = most
+    for by in (1, 2, 4, 8, 16):
+        mask = t.temporary(E("or", (mask, t.temporary(E("shr", (mask, const(by)), INT, 0, WORD))), INT, 0, WORD))
+    t.program.elements = True
+    draw = lambda: t.emit(Assign(name, E("and", (t.temporary(word), mask), INT, 0, WORD)))
+    draw()
+    with t.into([]) as again:
+        draw()
+    t.emit(While([], E("gt", (found, most), BOOL, 0, 1), again))
+
+
+def _multiplied(t: Any, name: str, found: E, most: E, word: E) -> None:
+    wide = Kind("u8")  # a product of two words
+    size = t.temporary(E("add", (most, const(1)), INT, 1, WORD))
+    product = t.fresh("product")
+    t.program.kinds[product] = wide
+    whole = E("var", (product,), wide)
+    rest = E("cast", (E("and", (whole, const(WORD, wide)), wide),), INT, 0, WORD)
+
+    def draw() -> None:
+        factors = [t.temporary(E("cast", (x,), wide)) for x in (t.temporary(word), size)]
+        t.emit(Assign(product, E("mul", tuple(factors), wide)))
+
+    draw()
+    with t.into([]) as few:
+        least = t.temporary(E("sub", (const(WORD), most), INT, 0, WORD))
+        least = t.temporary(E("mod", (least, size), INT, 0, WORD))
+        with t.into([]) as again:
+            draw()
+        t.emit(While([], E("lt", (rest, least), BOOL, 0, 1), again))
+    t.emit(If(E("lt", (rest, size), BOOL, 0, 1), few, []))
+    t.emit(Assign(name, E("cast", (E("shr", (whole, const(32, wide)), wide),), INT, 0, WORD)))
+
+
+@functools.cache
+def integers_are_known() -> bool:
+    """Whether this NumPy's integers are made so: those of a Generator may become others."""
+    for base, bits in ((onp.random.Generator, onp.random.PCG64), (onp.random.RandomState, onp.random.MT19937)):
+        for size in (2, 3, 10, 2**31 + 5):
+            words, stream = bits(size), base(bits(size))
+            draw = lambda words=words: words.ctypes.next_uint32(words.ctypes.state)
+            method = stream.integers if base is onp.random.Generator else stream.randint
+            made = multiplied if base is onp.random.Generator else masked
+            if [int(method(size)) for _ in range(20)] != [made(draw, size) for _ in range(20)]:
+                return False
+    return True
+
+
+def masked(word: Any, size: int) -> int:
+    """A number below size, as a RandomState makes it of words."""
+    mask = (1 << (size - 1).bit_length()) - 1
+    while (found := word() & mask) >= size:
+        pass
+    return found
+
+
+def multiplied(word: Any, size: int) -> int:
+    """A number below size, as a Generator makes it of words."""
+    product = word() * size
+    while product & WORD < (WORD + 1 - size) % size:
+        product = word() * size
+    return product >> 32
+
+
+def _inputs(t: Any, source: Any, base: type, method: str) -> list[E]:
+    """The addresses of a stream's method; with none, of the function and the state that give a double."""
+    names = t.program.draws.get((source, base, method))
+    if names is None:
+        count = len(t.program.draws)
+        names = [f"<draw{count}>", f"<state{count}>"][: 2 if method in ("", "word") else 1]
+        t.program.draws[source, base, method] = names
+        for name in names:
+            t.program.inputs.append(Input(f"{name}.in", INT, None, False))
+            t.program.kinds[f"{name}.in"] = INT
+    return [E("var", (f"{name}.in",), INT) for name in names]
+
+
+class Bits:
+    """The state of a bit generator."""
+
+    __slots__ = ("bits",)
+
+    def __init__(self, bits: onp.random.BitGenerator) -> None:
+        self.bits = bits
+
+    @property
+    def state(self) -> Any:
+        return self.bits.state
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        self.bits.state = state
+
+
+class Words(Bits):
+    """The state of an MT19937, by its memory: NumPy takes 0.1 ms to make a dict of its 624 words."""
+
+    SIZE = 4 * 625
+
+    @property
+    def state(self) -> Any:
+        return ctypes.string_at(self.bits.ctypes.state_address, self.SIZE)
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        ctypes.memmove(self.bits.ctypes.state_address, state, self.SIZE)
+
+
+@functools.cache
+def words_lie_first() -> bool:
+    """Whether the memory of an MT19937 is its words and its position, as far as NumPy itself says."""
+    bits = onp.random.MT19937(0)
+    onp.random.Generator(bits).random()
+    held = bits.state["state"]
+    return (
+        ctypes.string_at(bits.ctypes.state_address, Words.SIZE)
+        == held["key"].tobytes() + onp.int32(held["pos"]).tobytes()
+    )
+
+
+class Streams:
+    """The streams of one run of a program, and what it is given for them.
+
+    there    what lies at the sources of what the program reads
+    seconds  what compiled code took
+    known    whether they are NumPy's, with NumPy's methods: else Python runs the loop
+    """
+
+    def __init__(self, program: Program, there: dict) -> None:
+        self.values: dict[str, int] = {}
+        self.methods: list[Any] = []  # alive as long as compiled code may call them
+        self.states: dict[int, Any] = {}
+        self.locks: dict[int, Any] = {}
+        self.before: list[tuple[Any, Any]] = []
+        self.seconds, self.known = 0.0, True
+        for (source, base, method), names in program.draws.items():
+            stream = STREAM if source is None else there[source]
+            legacy = base is onp.random.RandomState
+            bits = stream._bit_generator if legacy else stream.bit_generator
+            replaced = not PARAMETERS.keys().isdisjoint(getattr(stream, "__dict__", ()))
+            if replaced or not isinstance(bits, onp.random.BitGenerator):
+                self.known = False
+                return
+            if legacy and method not in KEEPING_NO_NORMAL:
+                self.states[id(stream)] = Legacy(stream)
+            words = isinstance(bits, onp.random.MT19937) and words_lie_first()
+            self.states[id(bits)] = Words(bits) if words else Bits(bits)
+            self.locks[id(bits)] = bits.lock
+            if method in ("", "word"):
+                function = bits.ctypes.next_uint32 if method else bits.ctypes.next_double
+                function = ctypes.cast(function, ctypes.c_void_p).value
+                self.values |= dict(zip(names, (function, bits.ctypes.state_address)))
+                continue
+            name = "random_sample" if legacy and method in UNIFORM else BY_ANOTHER.get(method, method)
+            self.methods.append(getattr(base, name).__get__(stream))
+            self.values[names[0]] = id(self.methods[-1])
+
+    def __enter__(self) -> None:
+        for lock in self.locks.values() if DIRECT else ():
+            lock.acquire()
+        self.before = [(x, x.state) for x in self.states.values()]
+        self.seconds = perf_counter()
+
+    def __exit__(self, *_: Any) -> None:
+        self.seconds = perf_counter() - self.seconds
+        for lock in self.locks.values() if DIRECT else ():
+            lock.release()
+
+    def restore(self) -> None:
+        """Set the streams back to where they were when the run began: what was drawn is drawn again."""
+        for x, was in self.before:
+            x.state = was
