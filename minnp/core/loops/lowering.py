@@ -236,7 +236,7 @@ def _format(kind: Kind) -> str:
 class Lowering:
     """Writes one program. `contiguous`: for each input that is an array, whether it lies in C order; `ranges`: the
     function is of the form of engine.RANGES, with a row of slots for each part; `baseline`: the loops stay as they are,
-    and it ends with "long" after BRIEF steps."""
+    and it ends with "long" after BRIEF steps of all its runs."""
 
     def __init__(self, program: Program, contiguous: list[bool], ranges: bool = False, baseline: bool = False) -> None:
         self.baseline, self.ranges = baseline, ranges
@@ -336,8 +336,7 @@ class Lowering:
                 self.strides[i.name] = [f'%"{i.name}.s{k}"' for k in range(n)]
         params.append("ptr noalias %slots")
         if self.baseline:
-            self.declared["left"] = "@left = internal global i64 0"
-            self.put(f"store i64 {BRIEF}, ptr @left")
+            self.declared["left"] = f"@left = internal global i64 {BRIEF}"
         self.frame(arrays, program.kinds, program.moving)
         for i in arrays if program.moving else ():
             self.heads[i.name] = self.alloca(f"{i.name}.head", "i64")

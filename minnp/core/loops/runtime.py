@@ -214,7 +214,7 @@ class LoopRow(Primitive):
         """The results for values that traces follow. The first run is that of code compiled in little time: a graph
         often has another program instead, the derivative or a part of this one."""
         code = self.code
-        if not code.built and not code.baseline:
+        if not code.built:
             code.trying = get_ident()
         try:
             return bind(self, values, {})
