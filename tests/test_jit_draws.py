@@ -101,3 +101,18 @@ def test_what_runs_after_the_end_of_a_capture_takes_the_fast_paths():
     assert seen[0] > before
     assert seen[-1] == before == state.busy
     assert any("what its arrays hold" in r["why"] for r in minnp.report())
+
+
+def test_a_capture_that_ended_is_not_made_again_for_another_stream():
+    def f(rng, x):
+        k = 0
+        while k < 30:
+            x[rng.integers(3)] += 1.0 if rng.random() < 0.5 else -1.0
+            x, k = x[::-1], k + 1
+        return list(x)
+
+    g = jit(f)
+    for seed in range(4):
+        rng, other = np.random.default_rng(seed), np.random.default_rng(seed)
+        assert g(rng, np.zeros(3)) == f(other, np.zeros(3))
+    assert len(g.ended) == 1

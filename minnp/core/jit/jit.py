@@ -26,7 +26,7 @@ from ..compiled import Dispatch, fastpath
 from ..cpu.products import single_thread
 from ..cpu.threads import user_level
 from ..graph.capture import SEVERAL, Captured, Discarded, arrays_refused, capture_call, copied
-from ..graph.closures import Before, bindings, goes_on, is_root, unfollowed
+from ..graph.closures import STREAMS, Before, bindings, goes_on, is_root, unfollowed
 from ..graph.effects import Diverged
 from ..graph.graph import Graph
 from ..graph.interpreter import blame
@@ -364,10 +364,11 @@ class Jitted(Dispatch):
     def _capture(
         self, key: Any, exact: Any, marked: tuple, leaves: list, values: list, args: tuple, kwargs: dict
     ) -> Any:
-        if self.changing > TRIES or key in self.ended or exact in self.ended:
-            out = self._uncaptured(key, args, kwargs)
-            if key in self.ended or exact in self.ended:
-                self._remember(key[0], self.plain[key].paths, self.fixed.get(key, set()), values)
+        ended = of_any_stream(key)
+        if self.changing > TRIES or ended in self.ended or exact in self.ended:
+            out = self._uncaptured(ended, args, kwargs)
+            if ended in self.ended or exact in self.ended:
+                self._remember(key[0], self.plain[ended].paths, self.fixed.get(key, set()), values)
             return out
         if self.waiting.get(key):
             self.waiting[key] -= 1
@@ -405,7 +406,7 @@ class Jitted(Dispatch):
             exact = exactly(key, fixed, values)
         paths = self.paths.setdefault(exact, [])
         if (before.types or before.kinds or self.typed) and len(self.paths) > self.limit:
-            self.ended.add(key)
+            self.ended.add(of_any_stream(key))
             return self._uncaptured(key, args, kwargs)
         if len(paths) >= self.limit or len(self.paths) > self.limit:
             self._gives_up(key, len(paths) >= self.limit)
@@ -492,7 +493,7 @@ class Jitted(Dispatch):
     def _ends(self, key: Any, why: str) -> None:
         """From now on the function runs as it is for such arguments (a key, or one with the numbers that are fixed);
         those of known paths may still be served."""
-        self.ended.add(key)
+        self.ended.add(of_any_stream(key))
         self._reports(why)
 
     def _of_no_use(self, key: Any) -> None:
@@ -607,6 +608,11 @@ def places_and_names(f: Callable, static: Sequence[str | int]) -> set:
     return found
 
 
+def of_any_stream(key: tuple) -> tuple:
+    """A key in which a random stream may be any of its class: programs make one for each call."""
+    return tuple([x[0] if type(x) is tuple and len(x) == 2 and isinstance(x[1], STREAMS) else x for x in key])
+
+
 def _number_of_ended(x: Any) -> Any:
     return x.value if type(x) is Live and not x.trace.alive else x
 
@@ -659,8 +665,9 @@ def jit(
     Arrays among the arguments (in tuples, lists, dicts, dataclasses) are inputs, and so are numbers, with NumPy's
     promotion of Python's numbers; a number that becomes a shape, an index or a count (or leaves for math.sqrt)
     compiles again when it changes, as strings and other hashable objects do. Branches of Python on data (`if
-    x.sum() > 0`, `while err > tol`, `range(int(n))`) are guards, and every path is compiled once. What f does to
-    its arguments is done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that share
+    x.sum() > 0`, `while err > tol`, `range(int(n))`) are guards, and every path is compiled once, unless hardly two
+    calls take one: then, and where random numbers tell the way, the function runs as it is. What f does to its
+    arguments is done to them: arrays written in place, lists, dicts and dataclasses changed (arguments that share
     memory and are written are not compiled for, nor are subclasses of NumPy's array, outside either: matrices, masked
     arrays). A function that changes what is outside (self.steps += 1, losses.append(loss), a memo), in its third call
     still, is not compiled but runs as it is, and so does one that makes texts of arrays (print, str, f-strings), one
