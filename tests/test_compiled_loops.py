@@ -1,5 +1,6 @@
 """The C part's calls of compiled loops, beside the Python they replace."""
 
+import signal
 import tracemalloc
 
 import loop_fuzzer
@@ -257,3 +258,50 @@ def test_the_pace_of_a_loop_that_is_worth_it_at_once():
     pace.took(1.0)  # of another number of turns, before Python's run ended
     pace.end()
     assert not pace.asked
+
+
+class Stopped(BaseException):
+    """Raised by the handler of a signal, as KeyboardInterrupt is."""
+
+
+def counts_up(x):
+    while x[0] > 0:
+        x[0] += 1
+    return x
+
+
+def counts_up_in_loops(x):
+    while True:
+        for i in range(3):
+            x[i] += 1
+        if x[0] < 0:
+            return x
+
+
+def relaxes(x):
+    for _ in range(10 ** int(x[0])):
+        for i in range(len(x)):
+            x[i] = x[i - 1] * 0.5 + 1
+    return x
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timers")
+@pytest.mark.parametrize("f", [counts_up, counts_up_in_loops, relaxes])
+def test_a_handler_of_a_signal_ends_a_loop(f, calls):
+    def stops(*_):
+        raise Stopped
+
+    compiled = jit(f)
+    for _ in range(3):
+        short = numpy.array([-3.0, 1, 1]) if f is not relaxes else numpy.array([2.0, 1, 1])
+        numpy.testing.assert_array_equal(compiled(short.copy()), f(short.copy()))
+    before = signal.signal(signal.SIGALRM, stops)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        x = numpy.array([15.0, 1, 1])
+        with pytest.raises(Stopped):
+            compiled(x)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    numpy.testing.assert_array_equal(compiled(short.copy()), f(short.copy()))

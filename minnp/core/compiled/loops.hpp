@@ -152,7 +152,7 @@ static Ref run_loop(Loop *loop, PyObject *const *values, Py_ssize_t n, PyObject 
     }
     Machine machine = machine_for(loop, ordered, count);
     slots[0] = slots[MET] = 0;
-    Ref none(machine(nullptr, given, count + 1));
+    Ref none = made(machine(nullptr, given, count + 1)); /* which fails where the handler of a signal raises */
     Ref making;
     if (slots[0] == 0 && loop->results > 0) {
         npy_intp size = loop->size;

@@ -61,6 +61,8 @@ from .tiled import tiled
 
 # slots: how the run ended, three operands of an error, what the processor met, then inputs and outputs
 STATUS, OPERANDS, MET, FIRST = 0, 1, 4, 5
+SIGNALLED = -1  # the status where a handler of a signal raised, as Python's of Ctrl-C does
+TURNS, LONG_TURNS = 1 << 12, 1 << 4  # of a loop, and of one with loops in it, between two looks for signals
 # of floats, as fenv.h numbers invalid operations, divisions by zero and overflows
 CONDITIONS = {"x86_64": 13, "aarch64": 7, "arm64": 7}.get(platform.machine(), 0) if os.name == "posix" else 0
 TYPES = {"f4": "float", "f8": "double", "c8": "{float, float}", "c16": "{double, double}", "b1": "i1"}
@@ -266,6 +268,7 @@ class Lowering:
             self.arrange()
         self.parallel = ""  # the group of the accesses of a loop whose turns are independent
         self.single = definitions(self.body)
+        self.outermost = {id(s) for s in outermost(self.body) if repeats(s.body)}
         self.owners: dict[
             str, str
         ] = {}  # of what shows memory that may be let go of meanwhile: where its owner is kept
@@ -517,6 +520,9 @@ class Lowering:
             out.append('  store i64 %metall, ptr %"metp"')
         if self.ranges:
             return "\n".join([*out, "  ret void"]) + "\n"
+        load("status", "i64", "%slots")
+        out.append(f'  %stopped = icmp eq i64 %"status", {SIGNALLED}')
+        out.append("  br i1 %stopped, label %raised, label %returned\nraised:\n  ret ptr null\nreturned:")
         out.append(f"  call void inttoptr (i64 {symbol('Py_IncRef')} to ptr)(ptr inttoptr (i64 {id(None)} to ptr))")
         out.append(f"  ret ptr inttoptr (i64 {id(None)} to ptr)")
         return "\n".join(out) + "\n"
@@ -877,6 +883,25 @@ class Lowering:
         self.put("br label %finish")
         self.at(fine)
 
+    def heed_signals(self, turns: int) -> None:
+        """In one of so many turns of a loop handlers of signals may run, and end it by an exception."""
+        if self.ranges or self.baseline:  # threads that are none of the interpreter's run the first, the other is brief
+            return
+        left = self.alloca(f"turns.{next(self.counts)}", "i64")
+        self.slots.append(f"  store i64 {turns}, ptr {left}")
+        now = self.do(f"sub i64 {self.do(f'load i64, ptr {left}')}, 1")
+        self.put(f"store i64 {now}, ptr {left}")
+        ask, stop, go = self.label("ask"), self.label("stop"), self.label("go")
+        self.put(f"br i1 {self.do(f'icmp eq i64 {now}, 0')}, label %{ask}, label %{go}")
+        self.at(ask)
+        self.put(f"store i64 {turns}, ptr {left}")
+        raised = self.do(f"call i32 inttoptr (i64 {symbol('PyErr_CheckSignals')} to ptr)()")
+        self.put(f"br i1 {self.do(f'icmp eq i32 {raised}, 0')}, label %{go}, label %{stop}")
+        self.at(stop)
+        self.write_slot(STATUS, str(SIGNALLED), INT)
+        self.put("br label %finish")
+        self.at(go)
+
     def do_While(self, s: While) -> None:
         head, body, done = self.label("while"), self.label("turn"), self.label("done")
         calls = self.calls
@@ -886,6 +911,7 @@ class Lowering:
         self.put(f"br i1 {self.value(s.condition)}, label %{body}, label %{done}")
         self.at(body)
         self.turn(s.body)
+        self.heed_signals(LONG_TURNS if repeats(s.body) else TURNS)
         self.block(s.body)
         self.put(f"br label %{head}{self.scalar(calls)}")
         self.at(done)
@@ -939,6 +965,8 @@ class Lowering:
         here = self.do(f"load i64, ptr {counter}")
         self.put(f'store i64 {here}, ptr %"v.{s.var}"')
         self.turn(s.body)
+        if id(s) in self.outermost:
+            self.heed_signals(LONG_TURNS)
         calls, plain, self.plain = self.calls, self.plain, not any(map(parts, s.body))
         hint = self.vectors(s.lanes) if s.lanes else ""
         self.block(s.body)
@@ -1502,6 +1530,21 @@ def check_of(index: E, dim: E) -> tuple:
     return id(index), repr(dim)
 
 
+def repeats(body: list) -> bool:
+    """Whether statements hold a loop, or a call of a function, which may."""
+    return any(type(x) in (For, While, Call) for x in statements(body))
+
+
+def outermost(body: list) -> Iterator[For]:
+    """Loops that are in no other one."""
+    for s in body:
+        if type(s) is For:
+            yield s
+        elif type(s) is not While:
+            for inner in parts(s):
+                yield from outermost(inner)
+
+
 def hoisted(s: For, single: dict[str, E]) -> list[tuple[E, E, bool]]:
     """(index, length, whether it moves with the loop) of the checks in a loop that its ends decide."""
     found: dict[str, tuple[E, E, bool]] = {}
@@ -1512,7 +1555,7 @@ def hoisted(s: For, single: dict[str, E]) -> list[tuple[E, E, bool]]:
 
 def ids(s: For, single: dict[str, E]) -> Iterator[tuple[E, E, bool, tuple]]:
     """(index, length, whether it moves, which check it is) of those checks."""
-    if any(type(x) in (For, While, Call) for x in statements(s.body)):
+    if repeats(s.body):
         return
     inside = {x.name for x in statements(s.body) if type(x) is Assign}
     made = {x.name for x in statements(s.body) if type(x) in (View, Alloc, Permute, Reshape, Bind)}
