@@ -326,6 +326,38 @@ def test_a_variable_of_several_types_keeps_its_integers(f, numbers):
         assert numpy.asarray(got).item() == numpy.asarray(want).item()
 
 
+def ends_in_sevens(np, a):
+    s = 0
+    for x in a:
+        s = x if x < 0 else s * 10 + 7
+    return s
+
+
+def a_remainder(np, a):
+    s = 1
+    for j in range(36):
+        s = s * 3 + 1 if a[j % len(a)] < 5 else a[0]
+    return s % 1000
+
+
+def cancels(np, a):
+    s = 3
+    for x in a:
+        s = (s * 2**60 + 1) - s * 2**60 if x == 0 else x
+    return s
+
+
+@pytest.mark.parametrize("f", [ends_in_sevens, a_remainder, cancels])
+@pytest.mark.parametrize("numbers", [[0.0] * 17, [0.0] * 25, [0.0, -1, 1e300], [0.0, 1e20] * 8, [9.0, 2.5]])
+def test_integers_that_floats_take_the_place_of_are_exact(f, numbers):
+    want = f(numpy, numpy.array(numbers))
+    compiled = jit(lambda a: f(np, a))
+    for _ in range(2):
+        got = compiled(np.array(numbers))
+        assert numpy.asarray(got).dtype == numpy.asarray(want).dtype
+        assert got == want
+
+
 def quantiles(x, q):
     out = np.zeros((len(x), 3))
     for i in range(len(x)):

@@ -245,6 +245,20 @@ class Builder:
             e = self.temporary(e)
             self.check(E("within", (e, const(-EXACT), const(EXACT)), BOOL))
 
+    def exact_where_whole(self, e: E) -> E:
+        """A number in a float, of which its tag says whether it is an integer: then it is one that a float64 holds."""
+        others = [k for k in e.kinds if k.letter not in "iu"]
+        if len(others) == len(e.kinds):
+            return e
+        if e.kind.letter == "c":
+            raise self.fail("arithmetic of a number that is an integer or complex")
+        e = self.temporary(e)
+        fine = E("within", (e, const(float(-EXACT)), const(float(EXACT))), BOOL)
+        for k in others:
+            fine = E("or", (fine, E("eq", (self.tag(e), const(place(k))), BOOL, 0, 1)), BOOL, 0, 1)
+        self.check(fine)
+        return e
+
     def truth(self, e: E) -> E:
         if e.kind.letter == "b":
             return e if e.kind == BOOL else E("copy", (e,), BOOL, e.low, e.high)
@@ -356,7 +370,8 @@ class Builder:
                 raise self.fail(f"{op} of complex numbers")
             if op in ("floordiv", "mod"):
                 a, b = self.temporary(a), self.temporary(b)
-            return E(op, (a, b), kind, None, None, kinds, tag)
+            out = E(op, (a, b), kind, None, None, kinds, tag)
+            return self.exact_where_whole(out) if kind.letter in "fc" and op in ("add", "sub", "mul") else out
         if op in ("add", "sub", "mul"):
             a, b = (self.temporary(a), self.temporary(b)) if op == "mul" else (a, b)
             ends = [OPERATORS[op](x, y) for x in (a.low, a.high) for y in (b.low, b.high)]
