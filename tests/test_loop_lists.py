@@ -335,6 +335,127 @@ def test_gradients_of_loops_that_read_lists():
         onp.testing.assert_allclose(g(x), onp.arange(5) * onp.arange(1.0, 6) + [16.0, 1, 1, 1, 1])
 
 
+DAYS = (31, 28, 31, 30)
+TURNS = [(0, 1), (1, 0), (0, -1), (-1, 0)]
+
+
+def rules(x):
+    table = [(110 >> k) & 1 for k in range(8)]
+    a = (x > 0.5).astype(int)
+    for _ in range(3):
+        b = a.copy()
+        for i in range(1, len(a) - 1):
+            b[i] = table[(a[i - 1] << 2) | (a[i] << 1) | a[i + 1]]
+        a = b
+    return a
+
+
+def from_behind(x):
+    weights, total, days = [0.25, 0.5, 1.0, 2.0], 0.0, 0
+    for v in x:
+        k = int(4 * v)
+        total += weights[-k - 1] * weights[bool(v > 0.5)]
+        days += DAYS[k]
+    return total, days
+
+
+def rows_of_numbers(x):
+    i = j = d = 0
+    seen = np.zeros((5, 5))
+    for v in x:
+        d = (d + (1 if v > 0.5 else -1)) % 4
+        di, dj = TURNS[d]
+        i, j = i + di, j + TURNS[d][1]
+        seen[i % 5, j % 5] += 1
+    return seen, i, j
+
+
+def made_in_the_loop(x):
+    s = 0.0
+    for i in range(len(x)):
+        t = [x[i], s, 2 * x[i]]
+        for k in range(3):
+            s = 0.1 * s + 0.1 * t[k] * t[i % 3]
+    return s
+
+
+def a_tuple_named_as_numbers_in_between(x):
+    t = (0.0,) * 12
+    for i in range(len(x)):
+        a = x[i] * 2
+        c = a * (x[i] * 3 + t[3]) + x[i] * t[5]
+        t = (t[1], t[2], t[3], t[4], t[5], t[6], t[7], t[8], t[9], t[10], t[11] + x[i] * a, t[0] + c)
+    return t
+
+
+def behind_the_end_of_a_list(x):
+    weights = [1.0, 2.0]
+    for i in range(len(x)):
+        x[i] = weights[int(9 * x[i])]
+
+
+def before_a_tuple(x):
+    for i in range(len(x)):
+        x[i] = DAYS[int(-9 * x[i])]
+
+
+def of_several_types(x):
+    found, s = [], 0
+    for v in x:
+        found.append([1, 2.0, v][int(3 * v)])
+        s += (True, 2)[int(2 * v)]
+    return found, s
+
+
+def of_other_things(x):
+    return sum([TURNS, 2][int(v)][0][1] for v in x)
+
+
+TABLES = [rules, from_behind, rows_of_numbers, made_in_the_loop, of_several_types, a_tuple_named_as_numbers_in_between]
+RAISING = [behind_the_end_of_a_list, before_a_tuple, of_other_things]
+
+
+@pytest.mark.parametrize("f", [*TABLES, *RAISING], ids=lambda f: f.__name__)
+def test_items_whose_places_are_computed(f):
+    g = jit(f)
+    minnp.report(reset=True)
+    for seed in range(3):
+        x = onp.random.default_rng(seed).random(50 + seed)
+        assert outcome(g, x.copy()) == outcome(f, x.copy())
+    left = [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+    assert not left or f not in TABLES
+
+
+def test_items_of_a_list_outside_are_read_anew(monkeypatch):
+    held = [1.0, 2.0, 3.0]
+
+    def f(x):
+        s = 0.0
+        for v in x:
+            s += held[int(3 * v)] * DAYS[int(4 * v)]
+        return s
+
+    g, x = jit(f), onp.random.default_rng(1).random(40)
+    for k in range(4):
+        assert g(x) == f(x)
+        held[k % 3] += 1.0
+        monkeypatch.setitem(globals(), "DAYS", (31, 29 + k, 31, 30))
+
+
+def test_gradients_of_items_whose_places_are_computed():
+    def f(x, places):
+        t, total = [x[0], 2 * x[1], x[2]], 0.0
+        for i in range(len(places)):
+            w = (x[i], 0.5, x[i] ** 2)
+            total += t[places[i]] * w[places[i] - 1] * [1.0, 2.0, 3.0][places[i]]
+        return total
+
+    x, places = onp.linspace(0.5, 2, 20), onp.arange(20) % 3
+    expected = [(f(x + d, places) - f(x - d, places)) / 2e-6 for d in 1e-6 * onp.eye(20)]
+    for g in (grad(f), jit(grad(f)), grad(jit(f))):
+        onp.testing.assert_allclose(g(np.array(x), places), expected, rtol=1e-7)
+
+
 PARTS = [
     "out.append({})",
     "out.append({} * 0.5)",

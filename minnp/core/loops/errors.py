@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-RAISED = {"index": IndexError, "list": IndexError}  # by the first word of an error
+RAISED = dict.fromkeys(("index", "list", "item"), IndexError)  # by the first word of an error
 RAISED |= dict.fromkeys(("div", "floordiv", "mod"), ZeroDivisionError)
 NUMBERS = {"i": 1, "u": 1, "b": True, "f": 1.0, "c": 1j}
 
@@ -13,6 +13,8 @@ def failure(error: str, operands: list) -> Exception | None:
         i, axis, size = operands
         return IndexError(f"index {i} is out of bounds for axis {axis} with size {size}")
     operator, _, letters = error.partition(" ")
+    if operator == "item":
+        return IndexError(f"{letters} index out of range")
     if operator in ("div", "floordiv", "mod") and len(letters) == 2:
         a, zero = NUMBERS[letters[0]], type(NUMBERS[letters[1]])(0)
         try:

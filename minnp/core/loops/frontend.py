@@ -134,7 +134,7 @@ class Scalar(str):
 
 
 class Parts(NamedTuple):
-    """A name of Python's that stands for a tuple, whose items are variables: NAME.0, ..."""
+    """A name of Python's that stands for a tuple, whose items are variables: NAME[0], ..."""
 
     count: int
     listed: bool
@@ -257,6 +257,7 @@ class Translator(Building):
         # of this statement, by their text: (the mask, how many writes came before, where it is computed)
         self.masks: dict[str, tuple[Array, int, list]] = {}
         self.taken: dict[str, str] = {}  # arrays made in the loop that names are bound to
+        self.tables: dict[str, Array] = {}  # of tuples of numbers that are the same throughout, by their text
 
     @property
     def scope(self) -> Scope:
@@ -679,7 +680,7 @@ class Translator(Building):
             self.tuples.setdefault(variable, False)
             if self.tuples[variable]:
                 for k, x in enumerate(value.items):
-                    self.name(f"{name}.{k}", x)
+                    self.name(f"{name}[{k}]", x)
                 self.scope.names[name] = Parts(len(value.items), value.listed)
                 self.scope.local.add(name)
                 return
@@ -1111,7 +1112,7 @@ class Translator(Building):
     def given_back(self, variable: str, value: Any) -> Any:
         """Binds what the function returns; its variable, or a tuple of such, or what is no variable."""
         if isinstance(value, Tup):
-            parts = [self.given_back(f"{variable}.{k}", x) for k, x in enumerate(value.items)]
+            parts = [self.given_back(f"{variable}[{k}]", x) for k, x in enumerate(value.items)]
             return parts if value.listed else tuple(parts)
         if isinstance(value, Static) and (value.value is None or type(value.value) is str):
             return value
@@ -1219,9 +1220,9 @@ class Translator(Building):
 
     def with_items(self, assigned: set[str]) -> set[str]:
         """Names, and those of the items of what is bound to them."""
-        more = {k for k in self.scope.names for name in assigned if k.startswith(f"{name}.")}
+        more = {k for k in self.scope.names for name in assigned if k.startswith(f"{name}[")}
         known = {v.removeprefix(self.scope.prefix) for v, yes in self.tuples.items() if yes}
-        more |= {f"{name}.{k}" for name in assigned & known for k in range(UNROLLED)}
+        more |= {f"{name}[{k}]" for name in assigned & known for k in range(UNROLLED)}
         return assigned | more
 
     def moves(self, assigned: set[str]) -> None:
@@ -1388,7 +1389,7 @@ class Translator(Building):
             if isinstance(found, Growing):
                 raise self.fail(f"{name}, a list, used as a whole")
             if isinstance(found, Parts):
-                items = [self.load_name(f"{name}.{k}") for k in range(found.count)]
+                items = [self.load_name(f"{name}[{k}]") for k in range(found.count)]
                 return Tup([self.now(x) for x in items], found.listed)
             if not isinstance(found, Scalar):
                 if self.kept(found) and found.name not in self.bound and not self.by_value:
@@ -1894,13 +1895,7 @@ class Translator(Building):
             return self.item(growing, self.place_in(growing, node.slice))
         base = self.value(node.value)
         if isinstance(base, Tup):
-            i = self.value(node.slice)
-            if not isinstance(i, E) or i.op != "const" or type(i.args[0]) is not int:
-                raise self.fail("an item of a tuple whose place is not in the source")
-            try:
-                return base.items[i.args[0]]
-            except IndexError:
-                raise self.fail("an item that a tuple does not have") from None
+            return self.item_of(base, self.value(node.slice))
         if isinstance(base, Static) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             raise self.fail("a shape")
         if isinstance(base, Static) and type(base.value) is dict and base.source is not None:
@@ -1913,6 +1908,58 @@ class Translator(Building):
         if any(isinstance(p, (Array, Lazy)) for p in parts):
             return self.gathered(base, parts)
         return self.index(base, parts)
+
+    def item_of(self, base: Tup, i: Any) -> Any:
+        """base[i] of a tuple, or of a list that nobody changes."""
+        i = self.number(i) if isinstance(i, Array) else i
+        if isinstance(i, E) and i.op == "const" and type(i.args[0]) is int:
+            try:
+                return base.items[i.args[0]]
+            except IndexError:
+                raise self.fail("an item that a tuple does not have") from None
+        if not isinstance(i, E) or not (is_whole(i) or i.kinds == {BOOL}):
+            raise self.fail("an index of a tuple that is no integer")
+        i, count = self.temporary(self.cast(i, INT)), const(len(base.items))
+        self.check(E("inside", (i, count), BOOL), "item list" if base.listed else "item tuple")
+        at = i if i.low >= 0 else self.temporary(E("wrap", (i, count), INT, 0, len(base.items)))
+        return self.one_of(base.items, at)
+
+    def one_of(self, items: list, at: E) -> Any:
+        """The number, or the tuple of numbers, at a place inside."""
+        first = items[0] if items else None
+        if isinstance(first, Tup):
+            shapes = {(x.listed, len(x.items)) if isinstance(x, Tup) else None for x in items}
+            if len(shapes) == 1:
+                columns = zip(*(x.items for x in items))
+                return Tup([self.one_of(list(column), at) for column in columns], first.listed)
+        if not items or not all(isinstance(x, E) for x in items):
+            raise self.fail("an item that is no number, of a tuple, whose place is not in the source")
+        kinds = frozenset(kind for x in items for kind in x.kinds)
+        kind, tag = join(kinds), None
+        if len(kinds) > 1:
+            for x in items:
+                if kind.letter in "fc" and x.kind.letter == "i":
+                    self.exact(x)
+            tag = self.load(self.table([self.tag(x) for x in items], INT), [at])
+        e = self.load(self.table(items, kind), [at])
+        whole = kind.letter in "iub"
+        low, high = (min(x.low for x in items), max(x.high for x in items)) if whole else (None, None)
+        return self.temporary(E("copy", (e,), kind, low, high, kinds, tag))
+
+    def table(self, items: list[E], kind: Kind) -> Array:
+        """An array of numbers: made once, before the loop, where they are the same throughout."""
+        given = lambda x: x.op == "const" or (x.op == "var" and x.args[0].endswith(".in"))
+        fixed = all(map(given, items)) and all(scope.inlined for scope in self.scopes)
+        key = f"{kind!r} {items!r}"
+        if fixed and key in self.tables:
+            return self.tables[key]
+        with self.into(self.program.body if fixed else self.out):
+            made = self.new([const(len(items))], kind, False)
+            for k, x in enumerate(items):
+                self.emit(Store(made.name, (const(k),), self.cast(x, kind)))
+        if fixed:
+            self.tables[key] = made
+        return made
 
     def entry(self, base: Static, node: ast.expr) -> Source:
         """Where an item of a dict lies."""
@@ -2903,7 +2950,7 @@ def _entry(t: Translator, variable: str, what: Any, assigned: set[str]) -> Any:
         t.program.inputs.append(Input(variable, kind, ndim, False))
         return t.rebind(variable, array) if variable in t.moving else array
     if sort in ("tuple", "list"):
-        return Tup([_entry(t, f"{variable}.{k}", x, set()) for k, x in enumerate(what[1])], sort == "list")
+        return Tup([_entry(t, f"{variable}[{k}]", x, set()) for k, x in enumerate(what[1])], sort == "list")
     return t.outside(("variable", None, variable))
 
 
@@ -2921,7 +2968,7 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
                 program.lists[variable] = what
             continue
         if isinstance(what, Parts):
-            _outputs(t, program, given, {f"{variable}.{k}" for k in range(what.count)}, True)
+            _outputs(t, program, given, {f"{variable}[{k}]" for k in range(what.count)}, True)
             program.tuples[variable] = what
             continue
         if by_value and isinstance(what, Array) and variable in t.moving and what.name == variable:

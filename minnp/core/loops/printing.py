@@ -267,8 +267,8 @@ class Printer:
         if s.error == "index":
             i, axis, size = (self.bare(e) for e in s.operands)
             what = f'IndexError(f"index {{{i}}} is out of bounds for axis {{{axis}}} with size {{{size}}}")'
-        elif operator in ("div", "floordiv", "mod") and (raised := failure(s.error, [])) is not None:
-            what = f"ZeroDivisionError({str(raised)!r})"
+        elif operator in ("item", "div", "floordiv", "mod") and (raised := failure(s.error, [])) is not None:
+            what = f"{type(raised).__name__}({str(raised)!r})"
         else:
             return [f"{indent}assert {self.bare(s.condition)}, {UNFIT!r}"]
         return [f"{indent}if not {self.show(s.condition)}:", f"{indent}    raise {what}"]

@@ -516,7 +516,7 @@ def _describe(name: str, x: Any, values: dict[str, Any]) -> Any:
         values[name] = x
         return ("number", kind)
     if type(x) in (tuple, list) and len(x) <= 16:
-        inner = [_describe(f"{name}.{k}", y, values) for k, y in enumerate(x)]
+        inner = [_describe(f"{name}[{k}]", y, values) for k, y in enumerate(x)]
         if all(d is not None and d[0] != "held" for d in inner):
             return (type(x).__name__, tuple(inner))
     if type(x) is Count or (type(x) is tuple and any(type(y) in ARRAY_TYPES for y in x)):  # that no program has
@@ -831,7 +831,7 @@ def _run(
         else:
             there[holder][name] = x
     for name, parts in program.tuples.items():
-        items = [results.pop(f"{name}.{k}") for k in range(parts.count) if f"{name}.{k}" in results]
+        items = [results.pop(f"{name}[{k}]") for k in range(parts.count) if f"{name}[{k}]" in results]
         if len(items) == parts.count:
             results[name] = items if parts.listed else tuple(items)
     which = results.pop("<returned>", 0)
