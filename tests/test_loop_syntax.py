@@ -215,6 +215,35 @@ def backwards(x, i):
     return s
 
 
+def ranges_that_conditions_choose(x, i):
+    s, last, rows, back = 0.0, range(3), range(len(x)), range(len(i))[::-1]
+    for y in rows:
+        r = range(len(x)) if y % 2 == 0 else range(len(x) - 1, -1, -2)
+        for k in r:
+            s = s * 0.5 + x[k]
+        if i[y] > 4:
+            r = range(y, 10, 2)
+        else:
+            r = range(y, -3, -1)
+        for n, k in enumerate(r):
+            s += n * x[k]
+        else:
+            s += len(i)
+        for k in last:
+            s -= x[k]
+        last = back if y % 3 else r
+    return s, last, r, k, n
+
+
+def tuples_that_conditions_choose(x, i):
+    a = b = 0
+    for k in range(len(x)):
+        da, db = (1, 0) if x[k] > 0 else (0, 1)
+        a, b = a + da, b + db * i[k]
+        t = (k, x[k]) if i[k] > 4 else (x[k], 2)
+    return a, b, t
+
+
 def membership(x, i):
     n = 0
     for k in i:
@@ -334,6 +363,7 @@ def branches_that_are_reached(x, i):
 
 
 PROGRAMS = [generators, names_of_generators_are_their_own, comprehensions, walrus, rounding, backwards, membership]
+PROGRAMS += [ranges_that_conditions_choose, tuples_that_conditions_choose]
 PROGRAMS += [starred, lists_as_indices, functions, tuples_bound_anew, tuples_exchanged, the_same_nan]
 PROGRAMS += [returns_a_tuple, may_return_numbers_of_several_types, returns_an_array, returns_its_argument]
 PROGRAMS += [branches_that_are_not_reached, branches_that_are_reached, medians_and_sorted_rows, rows_of_tuples]

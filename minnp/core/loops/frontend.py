@@ -90,6 +90,10 @@ class Range:
     def __init__(self, start: E, stop: E, step: E) -> None:
         self.start, self.stop, self.step, self.asked = start, stop, step, False
 
+    @property
+    def items(self) -> list[E]:
+        return [self.start, self.stop, self.step]
+
 
 class Cut:
     """slice(start, stop, step)"""
@@ -134,10 +138,10 @@ class Scalar(str):
 
 
 class Parts(NamedTuple):
-    """A name of Python's that stands for a tuple, whose items are variables: NAME[0], ..."""
+    """A name of Python's that stands for a tuple, a list or a range (`type`), whose items are variables: NAME[0], ..."""
 
     count: int
-    listed: bool
+    type: type
 
 
 class Growing:
@@ -395,7 +399,7 @@ class Translator(Building):
             if changed and found.fixed:
                 raise self.fail("a list changed in a function that is given it")
             return found
-        if changed and variable in self.displayed and isinstance(found, (Tup, Parts)) and found.listed:
+        if changed and variable in self.displayed and type_of(found) is list:
             self.lists[variable] = Growing(variable, own=True)
             raise Anew
         return None
@@ -675,13 +679,13 @@ class Translator(Building):
         if self.scope.prefix + name in self.lists:
             raise self.fail(f"{name}, a list, bound to something else")
         self.masks = {}
-        if isinstance(value, Tup) and all(isinstance(x, (E, Array, Lazy, Tup)) for x in value.items):
+        if type_of(value) and all(isinstance(x, (E, Array, Lazy, Tup)) for x in value.items):
             variable = self.scope.prefix + name
             self.tuples.setdefault(variable, False)
             if self.tuples[variable]:
                 for k, x in enumerate(value.items):
                     self.name(f"{name}[{k}]", x)
-                self.scope.names[name] = Parts(len(value.items), value.listed)
+                self.scope.names[name] = Parts(len(value.items), type_of(value))
                 self.scope.local.add(name)
                 return
         if isinstance(value, Lazy):
@@ -1259,7 +1263,9 @@ class Translator(Building):
     def counted(self, over: Any) -> tuple[E, E, E, Callable]:
         """(start, stop, step, what the turn's number stands for) of a loop."""
         if isinstance(over, Range):
-            return over.start, over.stop, over.step, lambda i: i
+            if over.step.low > 0 or over.step.high < 0:
+                return over.start, over.stop, over.step, lambda i: i
+            return const(0), self.turns(over), const(1), lambda i: self.part(over, i)
         if isinstance(over, Lazy):
             over = self.materialised(over)
         if isinstance(over, Array):
@@ -1286,9 +1292,10 @@ class Translator(Building):
         if isinstance(x, Range):
             span = self.binary("sub", x.stop, x.start)
             if x.step.op != "const":
-                raise self.fail("a range whose step is not in the source")
-            by = x.step.args[0]
-            if by != 1:
+                up = E("select", (E("gt", (x.step, const(0)), BOOL, 0, 1), const(1), const(-1)), INT, -1, 1)
+                span = self.binary("sub", self.binary("add", span, x.step), self.temporary(up))
+                span = self.binary("floordiv", span, x.step)
+            elif (by := x.step.args[0]) != 1:
                 span = self.binary("sub", const(0), span) if by < 0 else span
                 span = self.binary("floordiv", self.binary("add", span, const(abs(by) - 1)), const(abs(by)))
             return self.greatest(self.temporary(span), const(0))
@@ -1389,8 +1396,7 @@ class Translator(Building):
             if isinstance(found, Growing):
                 raise self.fail(f"{name}, a list, used as a whole")
             if isinstance(found, Parts):
-                items = [self.load_name(f"{name}[{k}]") for k in range(found.count)]
-                return Tup([self.now(x) for x in items], found.listed)
+                return remade(found.type, [self.now(self.load_name(f"{name}[{k}]")) for k in range(found.count)])
             if not isinstance(found, Scalar):
                 if self.kept(found) and found.name not in self.bound and not self.by_value:
                     self.check(E("held", (found.name,), BOOL, 0, 1))
@@ -1479,6 +1485,8 @@ class Translator(Building):
             return found
         if self.found.describe(x) is not None:
             return self.given(source)
+        if type(x) is range:
+            return Range(*[self.outside(("attribute", source, end)) for end in ("start", "stop", "step")])
         if type(x) in (tuple, list) and len(x) <= LISTED:
             return Tup([self.outside(("item", source, k)) for k in range(len(x))], type(x) is list)
         return Static(x, source)
@@ -1871,7 +1879,24 @@ class Translator(Building):
             first = self.attempt(lambda: self.value(node.body))
         if isinstance(first, (Array, Lazy)):
             return self.either(test, then, first, node)
+        if isinstance(first, (Tup, Range)) and all(isinstance(x, E) for x in first.items):
+            return self.one_of_two(test, then, first, node)
         return self.choose(test, *[lambda x=x: self.as_it_is(self.value(x)) for x in (node.body, node.orelse)])
+
+    def one_of_two(self, test: E, then: list, first: Tup | Range, node: ast.IfExp) -> Tup | Range:
+        """One tuple of numbers, or one range, or another one."""
+        names, before = [self.fresh("choice") for _ in first.items], set(self.bound)
+        with self.into([]) as orelse:
+            second = self.value(node.orelse)
+            if not type_of(first) or type_of(second) is not type_of(first) or len(second.items) != len(names):
+                raise self.fail("one of two things of several types or lengths")
+        for out, found in ((then, first), (orelse, second)):
+            with self.into(out):
+                for name, x in zip(names, found.items):
+                    self.assign(name, self.number(x))
+        self.bound = before | {*names}
+        self.emit(If(test, then, orelse))
+        return remade(type_of(first), [self.variable(name) for name in names])
 
     def either(self, test: E, then: list, first: Array | Lazy, node: ast.IfExp) -> Array:
         """One array or another one."""
@@ -2733,6 +2758,18 @@ class Translator(Building):
         return self.temporary(E("select", (first, a, b), Kind(kind.code), low, high))
 
 
+def type_of(x: Any) -> type | None:
+    """tuple, list or range, of what stands for one; None of anything else."""
+    if isinstance(x, Parts):
+        return x.type
+    return (list if x.listed else tuple) if isinstance(x, Tup) else range if type(x) is Range and not x.asked else None
+
+
+def remade(kind: type, items: list) -> Tup | Range:
+    """What stands for a tuple, a list or a range of these items."""
+    return Range(*items) if kind is range else Tup(items, kind is list)
+
+
 class Method:
     """A method of an array or a number, before it is called."""
 
@@ -2895,7 +2932,7 @@ def translate(
                         top.names[variable] = lists[variable]
                     continue
                 top.names[variable] = found_first = _entry(t, variable, what, assigned)
-                if isinstance(found_first, Tup) and variable in assigned:
+                if type_of(found_first) and variable in assigned:
                     t.name(variable, found_first)
             top.local = set(top.names)
             for flag in sorted(flags):

@@ -86,7 +86,7 @@ def sort_of(x: Any) -> tuple:
     if type(x) in (tuple, list) and len(x) <= LISTED:
         return "length", type(x), len(x)
     # other containers cannot be referred to weakly, and must not be kept alive, with all that the program puts in
-    if isinstance(x, (dict, list, tuple)) or is_plain_object(x):
+    if isinstance(x, (dict, list, tuple, range)) or is_plain_object(x):
         return "type", weakref.ref(type(x))
     if type(x) in (str, bytes, type(None)):
         return "value", x

@@ -833,7 +833,7 @@ def _run(
     for name, parts in program.tuples.items():
         items = [results.pop(f"{name}[{k}]") for k in range(parts.count) if f"{name}[{k}]" in results]
         if len(items) == parts.count:
-            results[name] = items if parts.listed else tuple(items)
+            results[name] = range(*items) if parts.type is range else parts.type(items)
     which = results.pop("<returned>", 0)
     back = next((what for number, what in program.returned.values() if number == which), None) if which else None
     results = {name: x for name, x in results.items() if not name.startswith("<return>")} if not which else results
