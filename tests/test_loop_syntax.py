@@ -244,6 +244,27 @@ def tuples_that_conditions_choose(x, i):
     return a, b, t
 
 
+def indices_of_arrays(x, i):
+    m, seen, s = np.reshape(x[:6], (2, 3)), np.zeros((2, 3)), 0.0
+    for at in np.ndindex(m.shape):
+        seen[at] += m[at] * at[1]
+    for j, k in np.ndindex(2, len(x)):
+        if x[k] < 0:
+            continue
+        s += x[k] * (j - k)
+        if s < -9:
+            break
+    else:
+        s = 0.0
+    for (j, k), v in np.ndenumerate(seen):
+        if v > 0.5:
+            last = j, k, v
+            seen[0, 0] += v
+    for _ in np.ndindex(0, 3):
+        s += 1.0
+    return seen, s, at, j, k, v, last
+
+
 def membership(x, i):
     n = 0
     for k in i:
@@ -363,7 +384,7 @@ def branches_that_are_reached(x, i):
 
 
 PROGRAMS = [generators, names_of_generators_are_their_own, comprehensions, walrus, rounding, backwards, membership]
-PROGRAMS += [ranges_that_conditions_choose, tuples_that_conditions_choose]
+PROGRAMS += [ranges_that_conditions_choose, tuples_that_conditions_choose, indices_of_arrays]
 PROGRAMS += [starred, lists_as_indices, functions, tuples_bound_anew, tuples_exchanged, the_same_nan]
 PROGRAMS += [returns_a_tuple, may_return_numbers_of_several_types, returns_an_array, returns_its_argument]
 PROGRAMS += [branches_that_are_not_reached, branches_that_are_reached, medians_and_sorted_rows, rows_of_tuples]

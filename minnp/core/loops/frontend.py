@@ -109,6 +109,13 @@ class Zip:
         self.items, self.count = items, count
 
 
+class Grid:
+    """np.ndindex(*dims), np.ndenumerate(array)."""
+
+    def __init__(self, dims: list[E], array: Array | None = None) -> None:
+        self.dims, self.array = dims, array
+
+
 class Turns:
     """A comprehension, before something goes over it. Its names are its own: `mark` is behind them."""
 
@@ -1162,6 +1169,9 @@ class Translator(Building):
         if isinstance(over, Tup):
             self.unrolled(s, over)
             return
+        if isinstance(over, Grid):
+            self.loop(s, lambda: self.through(s, over))
+            return
         lists = [g for g in (growing, *(over.items if isinstance(over, Zip) else ())) if isinstance(g, Growing)]
         lists = [g for g in lists if not g.fixed]
         if lists and isinstance(over, Zip) and len(over.items) > 1:
@@ -1221,6 +1231,31 @@ class Translator(Building):
             self.body(s.orelse)
         self.meet(self.going_on(outer) + end.ways)
         self.emit(Block(end.label, outer))
+
+    def through(self, s: ast.For, grid: Grid) -> None:
+        """A loop over the indices of an array: one in another for each axis."""
+
+        def one(index: list[E]) -> None:
+            at = Tup([*index])
+            self.bind(s.target, at if grid.array is None else Tup([at, self.element(grid.array, index)]))
+            self.turn(s.body)
+
+        self.over(grid.dims, one)
+
+    def np_ndindex(self, args: list, kwargs: dict) -> Grid:
+        lengths = args[0].items if len(args) == 1 and isinstance(args[0], Tup) else args
+        if kwargs or not lengths:
+            raise self.fail("np.ndindex of these arguments")
+        dims = [self.temporary(self.length(n)) for n in lengths]
+        for n in dims:
+            if n.low < 0:
+                self.check(E("ge", (n, const(0)), BOOL, 0, 1))
+        return Grid(dims)
+
+    def np_ndenumerate(self, args: list, kwargs: dict) -> Grid:
+        (x,) = self.arguments("arr", args, kwargs)
+        x = self.now(self.an_array(x))
+        return Grid([self.temporary(d) for d in x.dims], x)
 
     def with_items(self, assigned: set[str]) -> set[str]:
         """Names, and those of the items of what is bound to them."""
