@@ -273,6 +273,34 @@ def truths(x):
     return seen, kinds
 
 
+def flooded(x):
+    g, stack, n = x[:100].reshape(10, 10), [(5, 5)], 0
+    while stack:
+        i, j = stack.pop()
+        if not (0 <= i < 10 and 0 <= j < 10) or g[i, j] > 0.6:
+            continue
+        g[i, j] = 1.0
+        n += 1
+        stack += [(i + 1, j), (i - 1, j)]
+        stack.extend(((i, j + 1), (i, j - 1)))
+    return n, stack
+
+
+def extended_by_itself(x):
+    out = ends = [1]
+    for i in range(len(x)):
+        out += [i, out[-1] + x[i]]
+    return out, ends
+
+
+def extended_by_what_is_not_in_the_source(x):
+    out, more = [1], (2, 3)
+    for i in range(20):
+        out += more
+        out.extend(range(i))
+    return out
+
+
 def kinds(x):
     if isinstance(x, (list, tuple)):
         return [type(x), *map(kinds, x)]
@@ -280,8 +308,10 @@ def kinds(x):
 
 
 COMPILED = [running, of_two_kinds, subsequence, filled, queue, primes, of_long_ones, cleared, bound_at_times]
+COMPILED += [flooded]
 OTHERS = [that_fails, of_two_names, that_is_read, of_rows, that_grows_under_its_loop, past_the_end, popped_empty]
 OTHERS += [caught, known_by_another, held_by_another, two_at_once, bound_anew, beyond_64_bits, given_to_a_function]
+OTHERS += [extended_by_itself, extended_by_what_is_not_in_the_source]
 
 
 def outcome(f, x):

@@ -590,10 +590,17 @@ class Translator(Building):
             self.emit(Store(self.stands_for(variable).name, (at,), x))
 
     def method_of(self, growing: Growing, name: str, nodes: list[ast.expr]) -> Any:
-        """growing.append(x), growing.pop(), growing.pop(0), growing.clear()"""
+        """growing.append(x), growing.extend([x, ...]), growing.pop(), growing.pop(0), growing.clear()"""
         count = self.length_of(growing)
         if name == "append" and len(nodes) == 1 and not isinstance(nodes[0], ast.Starred):
             self.append(growing, self.wide(nodes[0]))
+            return Static(None)
+        if name == "extend" and len(nodes) == 1 and growing.sort != "dict":
+            items = self.value(nodes[0])
+            if not isinstance(items, Tup):
+                raise self.fail("a list extended by what is no tuple and no list in the source")
+            for x in items.items:
+                self.append(growing, x)
             return Static(None)
         if name == "clear" and not nodes:
             self.emit(Assign(growing.count, const(0)))
@@ -891,6 +898,10 @@ class Translator(Building):
         if op is None:
             raise self.fail("@=")
         if isinstance(s.target, ast.Name):
+            grows = op == "add" and isinstance(s.value, (ast.List, ast.Tuple))
+            if grows and (growing := self.list_of(s.target, True)) is not None:
+                self.method_of(growing, "extend", [s.value])
+                return
             old = self.load_name(s.target.id)
             if isinstance(old, E):
                 # the variable as it is when the operator runs, after the other side
@@ -2161,7 +2172,7 @@ class Translator(Building):
         f = node.func
         if isinstance(f, ast.Attribute) and not node.keywords and (growing := self.dict_of(f.value)) is not None:
             return self.method_of_dict(growing, f.attr, [self.value(a) for a in node.args])
-        method = isinstance(f, ast.Attribute) and f.attr in ("append", "pop", "clear") and not node.keywords
+        method = isinstance(f, ast.Attribute) and f.attr in ("append", "extend", "pop", "clear") and not node.keywords
         if method and (growing := self.list_of(f.value, True)) is not None:
             return self.method_of(growing, f.attr, node.args)
         function = self.value(node.func)

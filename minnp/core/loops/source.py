@@ -148,6 +148,9 @@ LOOP, CALL = "__loop__", "__called__"
 OF_CONTAINERS = {"append", "extend", "get", "items", "keys", "setdefault", "values"}  # methods that have no loops
 
 
+OF_LISTS = {"append", "extend", "pop", "clear"}
+
+
 class Site:
     """A loop in a function's source.
 
@@ -183,7 +186,8 @@ class Site:
         alone = {n for n in used if used.count(n) == every.count(n) and n in local and n not in shared}
         self.appended = set() if few else alone
         nodes = list(ast.walk(tree))
-        methods = [n.value for n in nodes if isinstance(n, ast.Attribute) and n.attr in ("append", "pop", "clear")]
+        methods = [n.value for n in nodes if isinstance(n, ast.Attribute) and n.attr in OF_LISTS]
+        methods += [n.target for n in nodes if isinstance(n, ast.AugAssign) and isinstance(n.value, (ast.List, ast.Tuple))]
         assigned = [n.value for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
         changed = {n.id for n in (*methods, *assigned) if isinstance(n, ast.Name)}
         self.changed = {n for n in changed - self.appended if n in local and n not in shared}
