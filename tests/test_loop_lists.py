@@ -395,7 +395,7 @@ def rows_of_numbers(x):
     for v in x:
         d = (d + (1 if v > 0.5 else -1)) % 4
         di, dj = TURNS[d]
-        i, j = i + di, j + TURNS[d][1]
+        i, j = i + di, j + dj * TURNS[d][1] ** 2
         seen[i % 5, j % 5] += 1
     return seen, i, j
 

@@ -145,7 +145,7 @@ class Scalar(str):
 
 
 class Parts(NamedTuple):
-    """A name of Python's that stands for a tuple, a list or a range (`type`), whose items are variables: NAME[0], ..."""
+    """A name of Python's that stands for a tuple, a list or a range, whose items are variables: NAME[0], ..."""
 
     count: int
     type: type

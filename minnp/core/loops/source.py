@@ -187,7 +187,8 @@ class Site:
         self.appended = set() if few else alone
         nodes = list(ast.walk(tree))
         methods = [n.value for n in nodes if isinstance(n, ast.Attribute) and n.attr in OF_LISTS]
-        methods += [n.target for n in nodes if isinstance(n, ast.AugAssign) and isinstance(n.value, (ast.List, ast.Tuple))]
+        displays = ast.List, ast.Tuple
+        methods += [n.target for n in nodes if isinstance(n, ast.AugAssign) and isinstance(n.value, displays)]
         assigned = [n.value for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
         changed = {n.id for n in (*methods, *assigned) if isinstance(n, ast.Name)}
         self.changed = {n for n in changed - self.appended if n in local and n not in shared}
