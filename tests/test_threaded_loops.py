@@ -66,6 +66,13 @@ def made_inside(a, y):
     return y
 
 
+def looked_up(a, y):
+    weights = [0.5, 1.0, 2.0]
+    for i in prange(len(a)):
+        y[i] = a[i, 0] * weights[i % 3]
+    return y
+
+
 def read_inside(a, y):
     s = 0.0
     for i in prange(len(a)):
@@ -131,7 +138,7 @@ def first(a, y):
     return -1, y
 
 
-CUT = [(rows, A), (columns, A), (permuted, k), (made_inside, A)]
+CUT = [(rows, A), (columns, A), (permuted, k), (made_inside, A), (looked_up, A)]
 WHOLE = [
     (steps, A, "prange in another loop"),
     (read_inside, A, "s, which prange carries from turn to turn"),

@@ -23,6 +23,7 @@ from .compiled import Code
 from .ir import (
     BOOL,
     INT,
+    Alloc,
     Assign,
     Block,
     Call,
@@ -35,6 +36,7 @@ from .ir import (
     Leave,
     Permute,
     Program,
+    Reshape,
     Store,
     View,
     const,
@@ -197,7 +199,11 @@ def cut(program: Program) -> tuple[Program | None, str]:
         return None, "prange in another loop, or with an else" if inner else ""
     if any(type(s) is Call for s in statements(program.body)):
         return None, "a function that calls itself in prange"
-    if any(type(s) not in (Assign, Check, View, Permute) for s in before):
+    changed = {s.array for s in statements(loop.body) if type(s) is Store}
+    changed |= {s.base for s in statements(loop.body) if type(s) in (View, Permute, Reshape)}
+    tables = {s.name for s in before if type(s) is Alloc} - changed  # which each piece makes for itself
+    own = lambda s: (type(s) is Alloc and s.name in tables) or (type(s) is Store and s.array in tables)
+    if not all(type(s) in (Assign, Check, View, Permute) or own(s) for s in before):
         return None, "prange of what is made for it"
     labels = {s.label for s in statements(loop.body) if type(s) is Block}
     if any(type(s) is Leave and s.label not in labels for s in statements(loop.body)):
