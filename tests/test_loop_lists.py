@@ -400,6 +400,22 @@ def rows_of_numbers(x):
     return seen, i, j
 
 
+def gone_over_with_others(x):
+    roots, names, s, n = [1 + 0j, -0.5 + 0.5j, -0.5 - 0.5j], (3, 1, 4), 0.0, 0
+    for i in range(len(x)):
+        z = x[i] - 0.5 + (x[0] - 0.5) * 1j
+        for k, root in enumerate(roots, 1):
+            if abs(z - root) < 0.6:
+                n += k * i
+                break
+        for name, day in zip(names, DAYS):
+            s += name * day * x[i]
+        for v, name in zip(x, names):
+            s -= v * name
+        n += sum(j * name for j, name in enumerate(names))
+    return n, s, k, name
+
+
 def made_in_the_loop(x):
     s = 0.0
     for i in range(len(x)):
@@ -441,7 +457,8 @@ def of_other_things(x):
     return sum([TURNS, 2][int(v)][0][1] for v in x)
 
 
-TABLES = [rules, from_behind, rows_of_numbers, made_in_the_loop, of_several_types, a_tuple_named_as_numbers_in_between]
+TABLES = [rules, from_behind, rows_of_numbers, gone_over_with_others, made_in_the_loop, of_several_types]
+TABLES += [a_tuple_named_as_numbers_in_between]
 RAISING = [behind_the_end_of_a_list, before_a_tuple, of_other_things]
 
 

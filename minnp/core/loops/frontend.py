@@ -1333,6 +1333,8 @@ class Translator(Building):
     def turns(self, x: Any) -> E:
         if isinstance(x, Growing):
             return self.frozen(self.length_of(x))
+        if isinstance(x, Tup):
+            return const(len(x.items))
         if isinstance(x, Array):
             return self.temporary(x.dims[0])
         if isinstance(x, Range):
@@ -1357,6 +1359,8 @@ class Translator(Building):
         """Item i of something that a loop goes over."""
         if isinstance(x, Growing):
             return self.item(x, i)
+        if isinstance(x, Tup):
+            return self.one_of(x.items, i)
         if isinstance(x, Array):
             if x.ndim == 1:
                 return self.element(x, [i])
@@ -2499,8 +2503,13 @@ class Translator(Building):
                 return self.frozen(args[0].dims[0])
         args = [self.now(a) for a in args] if name in ("enumerate", "zip") else args
         if name == "enumerate":
-            return Zip([args[0]], self.number(args[1]) if len(args) > 1 else const(0))
+            start = self.number(args[1]) if len(args) > 1 else const(0)
+            if isinstance(args[0], Tup):
+                return Tup([Tup([self.binary("add", const(k), start), x]) for k, x in enumerate(args[0].items)])
+            return Zip([args[0]], start)
         if name == "zip":
+            if args and all(isinstance(a, Tup) for a in args):
+                return Tup([Tup([*items]) for items in zip(*(a.items for a in args))])
             return Zip(args)
         if name == "reversed" and isinstance(args[0], Range):
             r = args[0]
