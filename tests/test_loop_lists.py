@@ -489,6 +489,59 @@ def test_items_of_a_list_outside_are_read_anew(monkeypatch):
         monkeypatch.setitem(globals(), "DAYS", (31, 29 + k, 31, 30))
 
 
+LONG, PAIRS = [7 * k % 256 for k in range(256)], tuple((k % 3, 0.5 * k) for k in range(20))
+
+
+def test_long_lists_outside_are_read_anew(monkeypatch):
+    monkeypatch.setitem(globals(), "LONG", LONG.copy())
+    held = [0.5] * 20
+
+    def at(k):
+        return held[k] + len(held)
+
+    def f(x):
+        h, s = 0, 0.0
+        for i in range(len(x)):
+            h = LONG[(h ^ int(256 * x[i])) & 255] + LONG[-1]
+            a, b = PAIRS[i % len(PAIRS)]
+            s += a * b * at(i % 20)
+        for v, w in zip(x, LONG):
+            s -= v * w
+        for w in held:
+            s += w
+        return h, s
+
+    g = jit(f)
+    minnp.report(reset=True)
+    for k in range(4):
+        x = onp.random.default_rng(k).random(40 + k)
+        assert outcome(g, x) == outcome(f, x)
+        LONG[k], held[k] = 200 + k, 1.5
+    assert not [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+    LONG[-1], held[-1] = 2.5, 3  # others are of other types, or behind the end
+    assert outcome(g, x) == outcome(f, x)
+    del LONG[20:]
+    assert outcome(g, x) == outcome(f, x)
+
+
+def test_long_lists_outside_that_the_loop_writes_are_pythons():
+    held, y = [1.0] * 20, onp.ones(20)
+
+    def f(x):
+        same, s = held, 0.0
+        for i in range(len(x)):
+            same[i] += x[i]
+            s += held[i] * held[0]
+        return s
+
+    g = jit(f)
+    for _ in range(3):
+        before = held[:]
+        expected, after = f(y), held[:]
+        held[:] = before
+        assert (g(y), held) == (expected, after)
+
+
 def test_gradients_of_items_whose_places_are_computed():
     def f(x, places):
         t, total = [x[0], 2 * x[1], x[2]], 0.0

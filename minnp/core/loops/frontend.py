@@ -1542,10 +1542,13 @@ class Translator(Building):
         return Static(x, source)
 
     def given(self, source: Source) -> Any:
-        """An array or a number that is found outside, as an input."""
+        """An array, a number or a long list of numbers that is found outside, as an input."""
         variable, what = self.given_type(source)
+        if what[0] == "items" and not all(scope.inlined for scope in self.scopes):
+            raise self.fail("a long list in a function that calls itself")
         if variable not in self.fields:
-            self.fields[variable] = _entry(self, variable, what, set())
+            with self.into(self.program.body):
+                self.fields[variable] = _entry(self, variable, what, set())
         return self.fields[variable]
 
     def field(self, source: Source) -> Any:
@@ -1971,6 +1974,8 @@ class Translator(Building):
         base = self.value(node.value)
         if isinstance(base, Tup):
             return self.item_of(base, self.value(node.slice))
+        if isinstance(base, Growing):
+            return self.item(base, self.place_in(base, node.slice))
         if isinstance(base, Static) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             raise self.fail("a shape")
         if isinstance(base, Static) and type(base.value) is dict and base.source is not None:
@@ -2497,6 +2502,8 @@ class Translator(Building):
             )
             return Range(self.temporary(start), self.temporary(stop), step)
         if name == "len":
+            if isinstance(args[0], Growing):
+                return self.frozen(self.length_of(args[0]))
             if isinstance(args[0], Tup):
                 return const(len(args[0].items))
             if isinstance(args[0], (Array, Lazy)) and args[0].ndim:
@@ -3041,6 +3048,10 @@ def _entry(t: Translator, variable: str, what: Any, assigned: set[str]) -> Any:
         t.program.arrays[variable] = array
         t.program.inputs.append(Input(variable, kind, ndim, False))
         return t.rebind(variable, array) if variable in t.moving else array
+    if sort == "items":
+        growing = Growing(variable, given=what)
+        t.begin(growing)
+        return growing
     if sort in ("tuple", "list"):
         return Tup([_entry(t, f"{variable}[{k}]", x, set()) for k, x in enumerate(what[1])], sort == "list")
     return t.outside(("variable", None, variable))

@@ -199,7 +199,7 @@ class Outside:
             elif what[0] == "variable":
                 if x is not names.get(what[1], found):
                     return None
-            elif what[0] in ("number", "array"):
+            elif what[0] in ("number", "array", "items"):
                 if self.describe(x) != what:
                     return None
             elif sort_of(x) != what:

@@ -80,6 +80,7 @@ FOLLOWING = (CaptureTrace, GradTrace, Recording, JvpTrace, BatchTrace)  # which 
 DERIVATIVES = {GradTrace: adjoint, Recording: adjoint, JvpTrace: tangent}
 MOST = 32  # programs of one loop
 PATIENCE, LONGEST = 4, 1 << 12  # how often a loop is looked at that Python has to run; how often it then is not
+LOOKED_THROUGH = 1024  # items of a list outside that are looked at in each call
 FEW, MANY = 10, 64  # turns of a loop
 LARGE, MATRIX = 1 << 20, 1 << 12  # elements of an array; of one that others are multiplied with
 SHORT = 512  # turns of a loop with lists that a graph may have one after the other
@@ -572,7 +573,9 @@ def _keyed(name: str, x: dict, fixed: bool, values: dict[str, Any]) -> Any:
 
 
 def _typed(x: Any) -> Any:
-    """The type of an array or a number outside; None for anything else."""
+    """The type of an array, a number or a long list of numbers outside; None for anything else."""
+    if type(x) in (list, tuple) and LISTED < len(x) <= LOOKED_THROUGH:
+        return _items("", x, True, {})
     found = _describe("", x, {})
     return found if found is not None and found[0] in ("number", "array") else None
 
@@ -651,7 +654,10 @@ def _run(
 ) -> dict[str, Any] | None:
     """What the loop binds; `there` is what lies at the sources of what it reads outside."""
     outside, held = found.outside, names
-    values |= {variable: there[source] for source, variable in outside.inputs.items()}
+    for source, variable in outside.inputs.items():
+        values[variable] = x = there[source]
+        if type(x) in (list, tuple):
+            _items(variable, x, True, values)
     streams = None
     if found.code.program.draws:
         if any(map(_rewritten, map(_raw, values.values()))):
