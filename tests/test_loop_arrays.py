@@ -294,6 +294,33 @@ def test_second_derivatives_of_loops_take_arrays_without_axes():
             assert of_x.shape == x.shape
 
 
+NUMBERS = [
+    "np.fabs(a)",
+    "np.fabs(a > 2)",
+    "np.square(a > 2)",
+    "np.conj(a, out)",
+    "np.ceil(a + 0.5, out)",
+    "np.quantile(x, 1)",
+    "np.percentile(x, 50)",
+]
+
+
+@pytest.mark.parametrize("line", NUMBERS)
+def test_functions_of_numbers_have_numpys_types(line):
+    source = f"def f(np, x, out):\n    for i in range(len(x)):\n        a = x[i]\n        r = {line}\n    return r\n"
+    found = {}
+    exec(compile(source, name := f"<number {line}>", "exec"), found)
+    linecache.cache[name] = len(source), None, source.splitlines(True), name
+    x, out = numpy.arange(-5, 8), numpy.zeros(3)
+    want = found["f"](numpy, x, out)
+    compiled = jit(found["f"], static="np")
+    for _ in range(2):
+        got = compiled(np, np.array(x), given := np.zeros(3))
+        assert type(got) is type(want) or isinstance(want, numpy.ndarray)
+        numpy.testing.assert_array_equal(got, want, strict=True)
+        numpy.testing.assert_array_equal(given, out)
+
+
 def last(np, a):
     t = 0.0
     for i in range(len(a)):

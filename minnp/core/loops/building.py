@@ -432,6 +432,8 @@ class Building(Chosen):
 
     def np_quantile(self, args: list, kwargs: dict) -> E:
         x, q = self.arguments("a q", args, kwargs)
+        if isinstance(q, E) and q.kind.letter != "f" and self.lazy(self.an_array(x)).kind.letter != "f":
+            raise self.fail("the first or last of integers, which is one")
         return self.quantile(x, q, 1.0)
 
     def quantile(self, x: Any, q: Any, whole: float) -> E:

@@ -2636,7 +2636,7 @@ class Translator(Building):
                     raise self.fail(f"np.{name} of a number that is of several types")
             if kind.letter in "iub":
                 return self.as_numpy(v[0], kind)
-            return self.temporary(E(name, (self.cast(v[0], kind),), kind))
+            return self.temporary(E("abs" if name == "fabs" else name, (self.cast(v[0], kind),), kind))
 
         return self.elementwise(function, compute, [x])
 
@@ -2669,6 +2669,8 @@ class Translator(Building):
             raise self.fail(f"np.{name} with keywords")
         if any(not isinstance(a, (E, Array, Lazy)) for a in args):
             raise self.fail(f"np.{name} of an object")
+        if isinstance(ufunc := getattr(onp, name, None), onp.ufunc) and len(args) != ufunc.nin:
+            raise self.fail(f"np.{name} with an output")
         if name in NUMPYS:
             op = NUMPYS[name]
             args = self.of_numpy(args)
@@ -2704,7 +2706,9 @@ class Translator(Building):
         if name == "square":
             return self.elementwise(
                 onp.square,
-                lambda v: self.binary("mul", self.temporary(v[0]), v[0]),
+                lambda v: self.binary(
+                    "mul", x := self.temporary(self.cast(v[0], result_kind(onp.square, (v[0].kind,)))), x
+                ),
                 self.of_numpy(args),
             )
         if name in ("logical_and", "logical_or", "logical_xor"):
@@ -2749,7 +2753,7 @@ class Translator(Building):
             return self.elementwise(onp.heaviside, step, args)
         if name in ("real", "imag") and len(args) == 1 and isinstance(args[0], E) and args[0].kind.letter == "c":
             return E(name, (self.temporary(args[0]),), Kind("f8" if args[0].kind.code == "c16" else "f4"))
-        if name in UNARY or name in ("conj", "conjugate"):
+        if name in (*UNARY, "conj", "conjugate", "fabs"):
             return self.unary_function("conj" if name.startswith("conj") else name, args[0])
         if name in BINARY:
 

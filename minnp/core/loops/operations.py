@@ -54,7 +54,6 @@ NUMPYS = {
     "negative": "neg",
     "absolute": "abs",
     "abs": "abs",
-    "fabs": "abs",
     "bitwise_and": "and",
     "bitwise_or": "or",
     "bitwise_xor": "xor",
