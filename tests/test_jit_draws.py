@@ -1,5 +1,7 @@
 """jit of functions that draw random numbers, and of others that hardly ever go one way twice."""
 
+import math
+
 import numpy
 import pytest
 
@@ -82,6 +84,25 @@ def test_ways_that_calls_share_are_compiled():
     for _ in range(20):
         for x in given:
             f(np.array(x))
+    assert f.cache_info()["captures"] == f.cache_info()["paths"] == 5
+
+
+def decays(x, s):
+    return x * math.exp(-s) + np.zeros(len(x))
+
+
+def test_numbers_that_python_reads_and_no_two_calls_share_are_compiled_seldom():
+    f, x = jit(decays), np.arange(3.0)
+    for k in range(40):
+        numpy.testing.assert_allclose(f(x, 0.1 * k), decays(x, 0.1 * k), rtol=1e-15)
+    assert f.cache_info()["captures"] <= 6
+
+
+def test_numbers_that_python_reads_and_calls_share_are_compiled():
+    f, x = jit(decays), np.arange(3.0)
+    for _ in range(20):
+        for k in range(5):
+            numpy.testing.assert_allclose(f(x, 0.1 * k), decays(x, 0.1 * k), rtol=1e-15)
     assert f.cache_info()["captures"] == f.cache_info()["paths"] == 5
 
 

@@ -471,8 +471,8 @@ class Jitted(Dispatch):
         known = next((p for p in paths if p.finds(captured) and (anew := p.follows()) is not None), None)
         if known is not None and not anew:  # compiled code rounds otherwise, and its guards see that
             self._of_no_use(key)
-        elif captured.bits() > SEVERAL and self.calls == self.captured_at.get(key, self.calls - 1) + 1:
-            self._of_no_use(key)  # no call since then took a way that is known
+        elif (fixed or captured.bits() > SEVERAL) and self.calls == self.captured_at.get(key, self.calls - 1) + 1:
+            self._of_no_use(key)  # no call since then took a way, or had numbers, that are known
         else:
             self.useless.pop(key, None)
         self.captured_at[key] = self.calls
