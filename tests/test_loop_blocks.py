@@ -168,6 +168,12 @@ PROGRAMS = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def no_brief_runs(monkeypatch):
+    """First runs end at once, and begin anew in code that is compiled as that of all later runs is."""
+    monkeypatch.setattr(lowering, "BRIEF", 0)
+
+
 @pytest.fixture
 def blocks(monkeypatch):
     """The nests that are taken in blocks, as they are compiled."""

@@ -418,7 +418,8 @@ class CaptureTrace(Trace):
             expected = (expected.host() if type(expected) is Buffer else expected).copy()
         self.decided |= kind != "dtype"
         self._effect(guard, node, kind, expected)
-        if node in self.drawn and self.fast and self.may_leave and self.alive:
+        # (a shape that is known only when a row has run hardly ever depends on what was drawn)
+        if node in self.drawn and kind != "shape" and self.fast and self.may_leave and self.alive:
             self.turns += bits(kind, expected)
             if self.turns > SEVERAL:
                 self.ends("which way the function takes depends on the random numbers that it draws")
