@@ -375,7 +375,7 @@ def test_what_the_functions_of_the_c_part_refuse_is_not_kept():
 
 def test_what_arrays_refuse_is_not_kept():
     x, m, o, zero, wrong = np.ones(3), np.ones((2, 3)), np.array([None, "a"], dtype=object), np.array(1.0), np.ones(5)
-    index, text = np.array([0, 9]), "text"
+    index, text = np.array([0, 9]), "said nowhere else"  # other holders of a constant come and go
     cases = [
         *[
             (f, a, b)
