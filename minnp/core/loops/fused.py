@@ -41,7 +41,7 @@ from .ir import (
 from .simplified import bound, exposed, loads, replaced
 
 MOST = 60  # statements of a nest
-BRIEF = 8  # operations of an element of a mask
+CHEAP = 8  # operations of an element of a mask
 
 
 class Nest(NamedTuple):
@@ -260,7 +260,7 @@ class Fusion:
         value = replaced(s.value, known, True)
         computed = [x.op for x in walk(value) if x.op not in ("var", "const", "load", "copy")]
         read = {x.args[0] for x in walk(value) if x.op in ("load", "dim")}
-        if len(computed) > BRIEF or not INDICES.issuperset(computed) or read & (self.stored | self.made.keys()):
+        if len(computed) > CHEAP or not INDICES.issuperset(computed) or read & (self.stored | self.made.keys()):
             raise Apart
         return vars, value
 
