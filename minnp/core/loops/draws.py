@@ -229,27 +229,14 @@ def _inputs(t: Any, source: Any, base: type, method: str) -> list[E]:
     return [E("var", (f"{name}.in",), INT) for name in names]
 
 
-class Bits:
-    """The state of a bit generator."""
-
-    __slots__ = ("bits",)
-
-    def __init__(self, bits: onp.random.BitGenerator) -> None:
-        self.bits = bits
-
-    @property
-    def state(self) -> Any:
-        return self.bits.state
-
-    @state.setter
-    def state(self, state: Any) -> None:
-        self.bits.state = state
-
-
-class Words(Bits):
+class Words:
     """The state of an MT19937, by its memory: NumPy takes 0.1 ms to make a dict of its 624 words."""
 
+    __slots__ = ("bits",)
     SIZE = 4 * 625
+
+    def __init__(self, bits: onp.random.MT19937) -> None:
+        self.bits = bits
 
     @property
     def state(self) -> Any:
@@ -298,7 +285,7 @@ class Streams:
             if legacy and method not in KEEPING_NO_NORMAL:
                 self.states[id(stream)] = Legacy(stream)
             words = isinstance(bits, onp.random.MT19937) and words_lie_first()
-            self.states[id(bits)] = Words(bits) if words else Bits(bits)
+            self.states[id(bits)] = Words(bits) if words else bits
             self.locks[id(bits)] = bits.lock
             if method in ("", "word"):
                 function = bits.ctypes.next_uint32 if method else bits.ctypes.next_double
