@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as onp
@@ -253,11 +253,14 @@ class Builder:
         if e.kind.letter == "c":
             raise self.fail("arithmetic of a number that is an integer or complex")
         e = self.temporary(e)
-        fine = E("within", (e, const(float(-EXACT)), const(float(EXACT))), BOOL)
-        for k in others:
-            fine = E("or", (fine, E("eq", (self.tag(e), const(place(k))), BOOL, 0, 1)), BOOL, 0, 1)
-        self.check(fine)
+        self.check(self.unless(E("within", (e, const(float(-EXACT)), const(float(EXACT))), BOOL), e, others))
         return e
+
+    def unless(self, fine: E, x: E, kinds: Iterable[Kind]) -> E:
+        """Whether a condition holds, or x is of one of these kinds."""
+        for k in kinds:
+            fine = E("or", (fine, E("eq", (self.tag(x), const(place(k))), BOOL, 0, 1)), BOOL, 0, 1)
+        return fine
 
     def truth(self, e: E) -> E:
         if e.kind.letter == "b":
@@ -354,9 +357,8 @@ class Builder:
                 fine = E("ne", (b, const(0 if b.kind.letter in "iu" else 0.0, b.kind)), BOOL, 0, 1)
                 if not all(python):
                     for x in (a, b):
-                        for k in x.kinds:
-                            if not k.python and len(x.kinds) > 1:
-                                fine = E("or", (fine, E("eq", (self.tag(x), const(place(k))), BOOL, 0, 1)), BOOL, 0, 1)
+                        if len(x.kinds) > 1:
+                            fine = self.unless(fine, x, [k for k in x.kinds if not k.python])
                 known = all(python) and all(len(x.kinds) == 1 for x in (a, b))
                 self.check(fine, f"{op} {a.kind.letter}{b.kind.letter}" if known else "again")
         if op == "div" and kind.letter == "f":
@@ -415,10 +417,7 @@ class Builder:
         if x.low < least or x.high > most:
             x = self.temporary(x)
             fine = E("within", (x, const(least), const(most)), BOOL)
-            for k in x.kinds:
-                if not k.python:
-                    fine = E("or", (fine, E("eq", (self.tag(x), const(place(k))), BOOL, 0, 1)), BOOL, 0, 1)
-            self.check(fine)
+            self.check(self.unless(fine, x, [k for k in x.kinds if not k.python]))
 
     def compare(self, op: str, a: E, b: E) -> E:
         if WORD in (a.kind, b.kind):
