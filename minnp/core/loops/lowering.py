@@ -429,7 +429,7 @@ class Lowering:
         inner.frame(arrays, [n for n in program.kinds if n in names], [n for n in program.moving if n in moving])
         shallow = inner.do(f"icmp slt i64 %depth, {min(DEPTH, sys.getrecursionlimit() - 100)}")
         inner.refuse(shallow, "again")
-        inner.turn(s.body)
+        inner.turn(s)
         params = ["i64 %depth"]
         for name in s.given:
             if name not in program.moving:
@@ -885,8 +885,6 @@ class Lowering:
 
     def heed_signals(self, turns: int) -> None:
         """In one of so many turns of a loop handlers of signals may run, and end it by an exception."""
-        if self.ranges or self.baseline:  # threads that are none of the interpreter's run the first, the other is brief
-            return
         left = self.alloca(f"turns.{next(self.counts)}", "i64")
         self.slots.append(f"  store i64 {turns}, ptr {left}")
         now = self.do(f"sub i64 {self.do(f'load i64, ptr {left}')}, 1")
@@ -910,8 +908,7 @@ class Lowering:
         self.block(s.test)
         self.put(f"br i1 {self.value(s.condition)}, label %{body}, label %{done}")
         self.at(body)
-        self.turn(s.body)
-        self.heed_signals(LONG_TURNS if repeats(s.body) else TURNS)
+        self.turn(s)
         self.block(s.body)
         self.put(f"br label %{head}{self.scalar(calls)}")
         self.at(done)
@@ -964,9 +961,7 @@ class Lowering:
         self.at(head)
         here = self.do(f"load i64, ptr {counter}")
         self.put(f'store i64 {here}, ptr %"v.{s.var}"')
-        self.turn(s.body)
-        if id(s) in self.outermost:
-            self.heed_signals(LONG_TURNS)
+        self.turn(s)
         calls, plain, self.plain = self.calls, self.plain, not any(map(parts, s.body))
         hint = self.vectors(s.lanes) if s.lanes else ""
         self.block(s.body)
@@ -976,13 +971,16 @@ class Lowering:
         more = self.do(f"icmp {'sgt' if down else 'slt'} i64 {following}, {stop}")
         self.put(f"br i1 {more}, label %{head}, label %{done}{self.scalar(calls) or hint}")
 
-    def turn(self, body: list) -> None:
-        """Counts the steps of a turn of a loop, or of a call."""
+    def turn(self, s: For | While | Define) -> None:
+        """What begins a turn of a loop, or a call: baseline code counts its steps, other code heeds signals, unless
+        threads run it that are none of the interpreter's."""
         if self.baseline:
-            count = sum(1 + sum(len(walk(e)) for e in expressions(s)) for s in body)
+            count = sum(1 + sum(len(walk(e)) for e in expressions(x)) for x in s.body)
             left = self.do(f"sub i64 {self.do('load i64, ptr @left')}, {count}")
             self.put(f"store i64 {left}, ptr @left")
             self.refuse(self.do(f"icmp sgt i64 {left}, 0"), "long")
+        elif not self.ranges and (type(s) is While or id(s) in self.outermost):
+            self.heed_signals(LONG_TURNS if repeats(s.body) else TURNS)
 
     def vectors(self, lanes: int) -> str:
         """What tells LLVM that a loop's turns are independent, and how many are one vector."""
