@@ -39,8 +39,8 @@ def _tree(f: Any) -> ast.FunctionDef | None:
     code = f.__code__
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return None
-    # how CPython compiles np.f(x) depends on whether its module imports np
-    names = [n for n in (*code.co_names, *code.co_varnames, *code.co_freevars) if n.isidentifier()]
+    # how CPython compiles np.f(x), in comprehensions too, depends on whether its module imports np
+    names = [n for n in sorted(set(_names(code))) if n.isidentifier()]
     bound = [n for n in names if n in f.__globals__]
     modules = [n for n in bound if isinstance(f.__globals__[n], ModuleType)]
     for found in _written(f):
@@ -49,6 +49,14 @@ def _tree(f: Any) -> ast.FunctionDef | None:
             if again is not None and same(again, code):
                 return found
     return None
+
+
+def _names(code: CodeType) -> list[str]:
+    """The names in a code, and in those of its comprehensions and functions."""
+    found = [*code.co_names, *code.co_varnames, *code.co_freevars]
+    for inner in code.co_consts:
+        found += _names(inner) if isinstance(inner, CodeType) else []
+    return found
 
 
 def _written(f: Any) -> list[ast.FunctionDef]:
