@@ -18,6 +18,7 @@ import pytest
 import minnp.numpy as np
 from minnp import grad, hvp, jit, jvp, vmap
 from minnp.errors import NotDifferentiableError, TracedValueError
+from minnp.numpy.rebound import _rebind
 
 LINES = """
 s = sum(v * v for v in np.nditer(x))                                     | s
@@ -259,3 +260,12 @@ f = jit(lambda x: np.vectorize(lambda v: v * v[0], signature="(n)->(n)")(x))
 assert f(np.full((2, 3), 2.0)).tolist() == [[4.0] * 3] * 2
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_rebound_code_has_the_names_it_uses() -> None:
+    """To make those of all of NumPy took half a second of the first call that has a gradient, or is compiled."""
+    names = {"__name__": "numpy.of_this_test", "add": onp.add, "sin": onp.sin}
+    exec("def f(x): return [add(y, 1) for y in x]", names)
+    made = _rebind(names["f"])
+    assert "add" in made.__globals__ and "sin" not in made.__globals__
+    assert made([1]) == [2]

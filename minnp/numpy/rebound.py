@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import builtins
 import inspect
-import sys
 from collections.abc import Callable
 from functools import cache
+from threading import RLock
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -26,8 +26,9 @@ from ..core.rows.value import STAND_INS
 from .arguments import as_array, plain
 from .facts import NUMPY_2, WEAK
 
-_GLOBALS: dict[str, dict[str, Any]] = {}
+_GLOBALS: dict[str, dict[str, Any]] = {}  # of NumPy's modules: the names that their rebound functions use, as ours
 _FUNCTIONS: dict[FunctionType, FunctionType] = {}
+_LOCK = RLock()
 INSTEAD: dict[FunctionType, Callable] = {}  # what rebound code calls for a private function of NumPy's
 
 
@@ -72,14 +73,13 @@ def _member(x: Any) -> Any:
     if isinstance(x, FunctionType):
         if "_getframe" in x.__code__.co_names:  # it looks at its caller: no function of ours may stand between
             return _rebind(x)
-        return rebound(x) if _names_any(x.__code__, x.__globals__) else x
+        return rebound(x) if not x.__globals__.keys().isdisjoint(_names_in(x.__code__)) else x
     return _ours(x)
 
 
-def _names_any(code: CodeType, names: dict[str, Any]) -> bool:
-    """Whether this code, or code inside it, uses one of these names."""
-    inside = (c for c in code.co_consts if isinstance(c, CodeType))
-    return any(n in names for n in code.co_names) or any(_names_any(c, names) for c in inside)
+def _names_in(code: CodeType) -> set[str]:
+    """The names outside that this code, or code inside it, uses."""
+    return {*code.co_names}.union(*(_names_in(c) for c in code.co_consts if isinstance(c, CodeType)))
 
 
 def rebound_module(module: ModuleType) -> None:
@@ -91,30 +91,21 @@ def rebound_module(module: ModuleType) -> None:
 
 
 def _rebind(function: FunctionType) -> FunctionType:
-    found = _FUNCTIONS.get(function)
-    if found is None:
-        found = _FUNCTIONS[function] = FunctionType(
-            function.__code__,
-            _globals_of(function.__globals__["__name__"]),  # not __module__: NumPy renames that
-            function.__name__,
-            function.__defaults__,
-            function.__closure__,
-        )
-        found.__kwdefaults__ = function.__kwdefaults__
+    with _LOCK:
+        found = _FUNCTIONS.get(function)
+        if found is None:
+            theirs = function.__globals__
+            name = theirs["__name__"]  # not __module__: NumPy renames that
+            seen = {"__import__": _import, "type": _Type, "isinstance": _is}
+            names = _GLOBALS.setdefault(name, {"__name__": name, "__builtins__": {**vars(builtins), **seen}})
+            found = FunctionType(
+                function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+            )
+            found.__kwdefaults__ = function.__kwdefaults__
+            _FUNCTIONS[function] = found  # known before its names are: functions of a module name each other
+            for used in _names_in(function.__code__) & theirs.keys() - names.keys():
+                names[used] = _ours(theirs[used])
     return found
-
-
-def _globals_of(name: str) -> dict[str, Any]:
-    """The globals of a NumPy module, with ours in the place of NumPy's."""
-    names = _GLOBALS.get(name)
-    if names is None:
-        # known before it is filled: functions of a module name each other
-        seen = {"__import__": _import, "type": _Type, "isinstance": _is}
-        names = _GLOBALS[name] = {"__builtins__": {**vars(builtins), **seen}}
-        for key, value in vars(sys.modules[name]).items():
-            if key != "__builtins__":  # where a shell keeps its last result, `_`
-                names[key] = _ours(value)
-    return names
 
 
 def _import(*args: Any) -> Any:
