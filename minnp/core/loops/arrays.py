@@ -173,14 +173,10 @@ class Arrays(Noting):
             raise self.fail("a complex number stored in an array of real ones")
         if value.kind.letter == "f" and kind.letter in "iu":
             value = self.temporary(value)
-            bound = 2.0 ** (min(kind.dtype.itemsize * 8, 64) - 2)
-            self.check(
-                E(
-                    "within",
-                    (value, const(-bound if kind.letter == "i" else 0.0, value.kind), const(bound, value.kind)),
-                    BOOL,
-                )
-            )
+            # those that are cut off to what the dtype holds
+            make, found, most = value.kind.dtype.type, onp.iinfo(kind.dtype), onp.finfo(value.kind.dtype)
+            low, high = max(make(found.min), most.min), onp.nextafter(make(float(found.max) + 1), make(0))
+            self.check(E("within", (value, const(low, value.kind), const(high, value.kind)), BOOL))
         if value.kind.python and value.kind.letter in "iu" and kind.letter in "iu":
             found = onp.iinfo(kind.dtype)
             if value.low < found.min or value.high > found.max:

@@ -1155,7 +1155,7 @@ class Lowering:
         if a.letter == "f":
             if b.letter == "f":
                 return self.do(f"{'fpext' if a.code == 'f4' else 'fptrunc'} {ta} {x} to {tb}")
-            return self.do(f"{'fptoui' if b.code == 'u8' else 'fptosi'} {ta} {x} to {tb}")
+            return self.do(f"{'fptoui' if b.letter == 'u' else 'fptosi'} {ta} {x} to {tb}")
         if b.letter == "f":
             return self.do(f"{'sitofp' if a.letter == 'i' else 'uitofp'} {ta} {x} to {tb}")
         if a.letter != "b" and a.dtype.itemsize == b.dtype.itemsize:
