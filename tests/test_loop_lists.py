@@ -607,6 +607,29 @@ def test_loops_that_append_are_compiled():
     assert not [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
 
 
+def test_losses_in_a_list_are_those_of_a_compiled_loop():
+    """Other data are no other program."""
+
+    def f(w, n):
+        losses = []
+        for _ in range(n):
+            w -= 0.1 * w
+            losses.append(float((w**2).mean()))
+            if len(losses) > 2 and losses[-2] - losses[-1] < 1e-3:
+                break
+        return losses
+
+    g = jit(f)
+    minnp.report(reset=True)
+    for seed in range(4):
+        w = onp.random.default_rng(seed).random(5)
+        want, got = f(w.copy(), 40), g(w.copy(), 40)
+        onp.testing.assert_allclose(got, want, rtol=1e-14)
+        assert type(got) is list and {*map(type, got)} == {float}
+    assert g.captures == 0
+    assert not [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+
+
 def test_gradients_of_loops_that_append():
     def f(x):
         out = []

@@ -1,6 +1,7 @@
 """Python in compiled loops, as a NumPy user writes it: each program gives what Python gives, types included."""
 
 import collections
+import math
 
 import numpy
 import pytest
@@ -48,6 +49,23 @@ def generators(x, i):
         n += any(i[j] == i[m] for j in range(k) for m in range(j))
         out[k] += max(x[j] for j in range(k + 1)) - min(abs(x[j]) for j in range(k, 10))
     return out, n
+
+
+def a_module_in_a_comprehension_alone(x, i):
+    weights = np.array([math.exp(-k) for k in range(3)])
+    out = np.zeros(8)
+    for k in range(8):
+        for j in range(3):
+            out[k] += weights[j] * x[k + j]
+    return out
+
+
+def floats_in_arrays_of_integers(x, i):
+    pixels, small = np.zeros((10, 3), np.uint8), np.zeros(10, np.int8)
+    for k in range(10):
+        pixels[k] = 255 * abs(x[k]) / 3.25, 200.9, 40
+        small[k] = -39 * x[k]
+    return pixels, small
 
 
 def medians_and_sorted_rows(x, i):
@@ -383,7 +401,8 @@ def branches_that_are_reached(x, i):
     return s, seen
 
 
-PROGRAMS = [generators, names_of_generators_are_their_own, comprehensions, walrus, rounding, backwards, membership]
+PROGRAMS = [a_module_in_a_comprehension_alone, floats_in_arrays_of_integers]
+PROGRAMS += [generators, names_of_generators_are_their_own, comprehensions, walrus, rounding, backwards, membership]
 PROGRAMS += [ranges_that_conditions_choose, tuples_that_conditions_choose, indices_of_arrays]
 PROGRAMS += [starred, lists_as_indices, functions, tuples_bound_anew, tuples_exchanged, the_same_nan]
 PROGRAMS += [returns_a_tuple, may_return_numbers_of_several_types, returns_an_array, returns_its_argument]

@@ -1093,6 +1093,7 @@ class Translator(Building):
         return self.kept(value) and not (isinstance(value, Array) and value.name in self.own)
 
     def do_Break(self, s: ast.Break) -> None:
+        self.program.elements = True
         self.leave(self.scope.breaks)
 
     def do_Continue(self, s: ast.Continue) -> None:

@@ -83,7 +83,6 @@ PATIENCE, LONGEST = 4, 1 << 12  # how often a loop is looked at that Python has 
 LOOKED_THROUGH = 1024  # items of a list outside that are looked at in each call
 FEW, MANY = 10, 64  # turns of a loop
 LARGE, MATRIX = 1 << 20, 1 << 12  # elements of an array; of one that others are multiplied with
-SHORT = 512  # turns of a loop with lists that a graph may have one after the other
 
 
 def staged(f: Any) -> Any:
@@ -694,7 +693,7 @@ def _run(
         if watching is not None:
             loops = any(type(s) is While for s in statements(program.body)) or program.nested
             counted = not loops and all(growing.sort != "dict" for growing in program.lists.values())
-            if counted and turns(program, values) <= SHORT:
+            if counted and turns(program, values) <= FEW:
                 return None  # a graph of its steps is as fast, and goes on behind it
             return _after(watching, "captured code has a list in a loop", site, f, names)
         if any(type(v) is Tracer for v in raw):
@@ -933,7 +932,7 @@ def _few(row: LoopRow, values: dict[str, Any]) -> bool:
     if row.program.nested:
         return False
     count = turns(row.program, values)
-    if not FEW < count <= MANY:
+    if not FEW < count <= MANY or row.program.lists:
         return count <= FEW
     large = MATRIX if row.multiplies else LARGE
     return any(onp.size(x) >= large for x in values.values())
