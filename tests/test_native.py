@@ -474,3 +474,30 @@ def test_machine_code_refuses_what_it_was_not_made_for(shape: tuple, wrong: list
     for other in [*(onp.zeros(s) for s in wrong), x.astype(int), x.astype("f4"), x.astype(">f8")]:
         with pytest.raises(Diverged):
             run(other)
+
+
+@compiled
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+@pytest.mark.parametrize(
+    ("shape", "f"),
+    [
+        ((50_001,), lambda x: np.sin(x[1:] * x[:-1])),
+        ((150, 131), lambda x: x[1:-1, 1:-1] ** 2 * x[2:, 1:-1] - 3 * x[:-2, 1:-1] * x[1:-1, 2:] - x[1:-1, :-2]),
+        ((150, 131), lambda x: x[2:] * x[1:-1] - np.exp(x[:-2])),
+        ((150, 131), lambda x: x[:, 2:] * x[:, 1:-1] - np.exp(x[:, :-2])),
+        ((150, 131), lambda x: (x.T[1:, :-1] * x.T[:-1, 1:]).mean(axis=0) * x[1:, 0]),
+        ((20, 31, 99), lambda x: x[1:-1, 1:-1, 2:] * x[2:, 1:-1, :-2] - x[:-2, 1:-1, 2:] * x[1:-1, 2:, 2:]),
+    ],
+)
+def test_large_parts_are_added_up_in_one_pass(kind: str, shape: tuple[int, ...], f: Any) -> None:
+    x = RNG.standard_normal(shape).astype(kind)
+    x[(-1,) * len(shape)] = onp.nan
+    loss = lambda x: np.sum(f(x))
+    gradient = jit(grad(loss), compiler="llvm")
+    for given in (x, x, x, onp.asfortranarray(x)):
+        got = onp.asarray(gradient(np.array(given)))
+        want = onp.asarray(grad(loss)(np.array(given)))
+        onp.testing.assert_allclose(
+            got, want, rtol=1e-5 if kind == "f4" else 1e-13, atol=1e-5 if kind == "f4" else 1e-14
+        )
+    assert all("add_parts" not in path.run.source for paths in gradient.paths.values() for path in paths)

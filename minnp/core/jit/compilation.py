@@ -18,7 +18,7 @@ from ..graph.effects import is_loop, pick
 from ..graph.graph import Graph, Node
 from ..llvm.kernels import Frame, Kernel, Large, Small, assemble
 from ..llvm.lowering import lower, placeholder
-from ..llvm.steps import Input, Map, Solve, Value, View
+from ..llvm.steps import Framed, Input, Map, Solve, Value, View
 from ..passes.constants import Known, add_constant
 from ..passes.cost import operations
 from ..passes.fusion import Cluster, gather, in_order, unbroadcast
@@ -28,6 +28,8 @@ from .tiling import tile
 from .unrolled import gather_parts, gather_steps, large_product, row_name
 
 LARGE = 1 << 14  # elements from which an array is worth a pass of its own, on all cores
+LONG = 1e300  # a number by which zeros stay zeros
+ROW = 64  # elements of a row of a sum of large parts, from which machine code adds them up
 SHORT = 1 << 12  # elements of a row up to which it matters that NumPy begins anew for each
 # Small arrays beside large products: to compile takes longer than it saves in a thousand runs where they are less than
 CALL, ELEMENT = 2e-6, 1e-9  # this many seconds in NumPy, of a call and of each element,
@@ -49,7 +51,8 @@ def compile_native(graph: Graph, left: Callable[[], float] | None = None) -> Gra
     overwrite(graph)
     repeat_products(graph)
     gather_steps(graph)
-    gather_parts(graph, LARGE)
+    gather_parts(graph, LARGE, begins)
+    widen(graph)
     add_products(graph)
     kernels = []
     for group in gather(graph, space_of):
@@ -233,14 +236,19 @@ def replace(graph: Graph, group: Cluster) -> Kernel | None:
     results = [n for n in nodes if n in own and any(u not in own for u in n.users)]
     known: dict[Any, Value] = {}
     sources: list[Node] = []
+    inputs: list[Value] = []
 
     def find(a: Any) -> Any:
         if not isinstance(a, Node):
             return a
         a = a if small else unbroadcast(a)
         if a not in known:
-            known[a] = placeholder(a)
-            sources.append(a)
+            starts = None if small else begins(a)
+            source = a if starts is None else a.args[0]
+            meta = source.meta["value"]
+            known[a] = placeholder(a) if starts is None else Framed(meta.shape, meta.dtype, starts=starts)
+            sources.append(source)
+            inputs.append(known[a])
         return known[a]
 
     values: list[Value] = []
@@ -251,7 +259,6 @@ def replace(graph: Graph, group: Cluster) -> Kernel | None:
         known[n] = steps[-1]
         values += steps
         solved += [n for step in steps if isinstance(step, Solve)]
-    inputs = [known[s] for s in sources]
     wanted = [known[n] for n in results]
     if any(isinstance(w, (View, Input)) for w in wanted):
         return None
@@ -272,6 +279,46 @@ def replace(graph: Graph, group: Cluster) -> Kernel | None:
     for n in reversed([n for n in nodes if n in own]):
         graph.erase_node(n)
     return kernel
+
+
+def begins(node: Any) -> tuple[int, ...] | None:
+    """Where the part of an array begins that is zero around it, if a kernel can read it so: most of a large array."""
+    meta = node.meta.get("value") if isinstance(node, Node) else None
+    if row_name(node) != "index_add" or "handling" in node.meta or len(node.args) != 1 or type(meta) is not Meta:
+        return None
+    index, part = node.kwargs["index"], node.args[0].meta.get("value")
+    parts = index if type(index) is tuple else (index,)
+    if type(part) is not Meta or part.dtype != meta.dtype or meta.dtype.char not in "fd" or 2 * part.size < meta.size:
+        return None
+    if not all(type(p) is slice and p.step in (None, 1) for p in parts) or meta.shape[-1] < ROW or 1 in meta.shape:
+        return None
+    if meta.size < LARGE or 0 in lying(node.args[0]).strides:
+        return None
+    parts = (*parts, *[slice(None)] * (len(meta.shape) - len(parts)))
+    found = [p.indices(n) for p, n in zip(parts, meta.shape)]
+    return tuple([f[0] for f in found]) if tuple([f[1] - f[0] for f in found]) == part.shape else None
+
+
+def widen(graph: Graph) -> None:
+    """A part of an array that a kernel reads from zeros is taken from there before its sign or its scale changes: then
+    that is done where it is added, and several places have one part."""
+    for node in graph.nodes:
+        inner = node.args[0] if begins(node) is not None else None
+        x = next((a for a in inner.args if isinstance(a, Node)), None) if isinstance(inner, Node) else None
+        scales = [a for a in inner.args if not isinstance(a, Node)] if isinstance(inner, Node) else []
+        linear = scales == [] if row_name(inner) == "negative" else row_name(inner) == "multiply" and len(scales) == 1
+        if not linear or inner.kwargs or "handling" in inner.meta or not all(abs(a) < LONG for a in scales):
+            continue
+        if x is None or x.meta.get("value") != inner.meta["value"]:
+            continue
+        with graph.inserting_before(node):
+            wide = graph.create_node("call_function", node.target, (x,), node.kwargs)
+            args = tuple([wide if a is x else a for a in inner.args])
+            new = graph.create_node("call_function", inner.target, args)
+        for n in (wide, new):
+            n.meta.update(node.meta)
+        node.replace_all_uses_with(new)
+    graph.eliminate_dead_code()
 
 
 def spreads(node: Node) -> bool:

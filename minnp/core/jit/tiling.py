@@ -7,6 +7,7 @@ from typing import Any
 from ..graph.effects import pick
 from ..graph.graph import Graph, Node
 from ..llvm.kernels import Large
+from ..llvm.steps import Framed
 from ..llvm.tiles import Chain, Stage, depth
 from ..rows.primitive import Primitive
 
@@ -43,6 +44,7 @@ def is_stage(node: Node) -> bool:
         and kernel.first.length == kernel.space[0]
         and kernel.frames[0].fill in (0, None)
         and len(node.users) == 1
+        and not any(isinstance(v, Framed) for v in kernel.inputs)
     )
 
 

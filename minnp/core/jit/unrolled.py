@@ -8,7 +8,7 @@ sums whose bits stay (`gather_parts`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as onp
@@ -36,9 +36,12 @@ def gather_steps(graph: Graph) -> None:
             straighten(graph, node)
 
 
-def gather_parts(graph: Graph, least: int = 0) -> None:
+def gather_parts(graph: Graph, least: int = 0, but: Callable[[Node], Any] = lambda node: None) -> None:
     """Sums of arrays of `least` elements or more that are zero but for a part each, one after the other: one array, to
-    whose parts they are added in that order, which leaves the bits. The gradient of a loop over x[t] is such a sum."""
+    whose parts they are added in that order, which leaves the bits. The gradient of a loop over x[t] is such a sum.
+
+    but   of which parts something else is known to be better: what it returns for others is None
+    """
     inner: set[Node] = set()
     for root in reversed(graph.nodes):
         if row_name(root) != "add" or root in inner or type(root.meta.get("value")) is not Meta:
@@ -46,13 +49,13 @@ def gather_parts(graph: Graph, least: int = 0) -> None:
         parts: list[Node] = []
         sum_: Any = root
         while row_name(sum_) == "add" and (sum_ is root or len(sum_.users) == 1) and "handling" not in sum_.meta:
-            last = next((a for a in reversed(sum_.args) if _is_part(a, root)), None)
+            last = next((a for a in reversed(sum_.args) if _is_part(a, root) and but(a) is None), None)
             if last is None:
                 break
             inner.add(sum_)
             parts.append(last)
             sum_ = sum_.args[sum_.args[0] is last]
-        if _is_part(sum_, root):
+        if _is_part(sum_, root) and but(sum_) is None:
             parts.append(sum_)
             sum_ = None
         alike = sum_ is None or (isinstance(sum_, Node) and sum_.meta.get("value") == root.meta["value"])

@@ -52,6 +52,7 @@ class Operand:
 
     memref: MemRef
     strides: tuple[int, ...]
+    frame: tuple[int, ...] | None = None  # where it begins on each axis of the nest's space, which is zero around it
 
 
 @dataclass
@@ -63,12 +64,15 @@ class Reduction:
     operand: Operand
 
 
-def collapse(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    """The same space with axes of length 1 dropped and axes merged that lie one behind the other for every operand."""
-    axes = [i for i, n in enumerate(shape) if n != 1]
+def collapse(
+    shape: Sequence[int], strides: Sequence[Sequence[int]], framed: bool = False
+) -> tuple[list[int], list[list[int]]]:
+    """The same space with axes of length 1 dropped and axes merged that lie one behind the other for every operand; as
+    it is if one of them is `framed`."""
+    axes = [i for i, n in enumerate(shape) if n != 1 or framed]
     dims = [shape[i] for i in axes]
     lies = [[s[i] for i in axes] for s in strides]
-    k = len(dims) - 2
+    k = -1 if framed else len(dims) - 2
     while k >= 0:
         if all(s[k] == s[k + 1] * dims[k + 1] for s in lies):
             dims[k : k + 2] = [dims[k] * dims[k + 1]]
@@ -99,9 +103,11 @@ class Nest:
         self.code, self.body = code, body
         self.loads, self.stores, self.reductions = loads, stores, reductions
         operands = [*loads, *(o for _, o in stores), *(r.operand for r in reductions)]
-        self.dims, lies = collapse(shape, [o.strides for o in operands])
+        self.framed = [o for o in loads if o.frame is not None]
+        self.dims, lies = collapse(shape, [o.strides for o in operands], bool(self.framed))
         self.lies = dict(zip(map(id, operands), lies))
         self.operands, self.bounds = operands, bounds
+        self.widths: dict[int, str] = {}  # of framed operands: how many elements the row has
 
     def first_dim(self) -> int:
         """The length of the first axis, which can be cut into ranges."""
@@ -145,6 +151,10 @@ class Nest:
         known: dict[tuple, str] = {}
         for o in self.operands:
             p, lies = o.memref.base, self.lies[id(o)]
+            if o.frame is not None:  # which of its rows has no more elements here than lie in it
+                before = sum(start * step for start, step in zip(o.frame, lies))
+                p = code.emit(f"getelementptr i8, ptr {p}, i64 {-before}")
+                self.widths[id(o)] = self.width(o, indices)
             for axis, i in enumerate(indices):
                 if lies[axis]:
                     key = (i, lies[axis])
@@ -154,6 +164,17 @@ class Nest:
                     p = code.emit(f"getelementptr i8, ptr {p}, i64 {offset}")
             pointers[id(o)] = p
         return pointers
+
+    def width(self, o: Operand, indices: list[str]) -> str:
+        """How many elements a framed operand has in this row."""
+        code, width, shape = self.code, str(o.memref.shape[-1]), o.memref.shape
+        assert o.frame is not None
+        for i, start, n, whole in zip(indices, o.frame, shape, self.dims):
+            if n < whole:
+                place = code.emit(f"sub i64 {i}, {start}")
+                inside = code.emit(f"icmp ult i64 {place}, {n}")
+                width = code.emit(f"select i1 {inside}, i64 {width}, i64 0")
+        return width
 
     def rows(self, span: list[str], pointers: dict[int, str]) -> None:
         """The innermost loop: whole vectors, then the rest under a mask."""
@@ -181,7 +202,18 @@ class Nest:
             more = code.emit(f"icmp sle i64 {after}, {high}")
             code.do(f"br i1 {more}, label %{inside}, label %{done}")
             code.begin(inside)
-            self.step(j, None, pointers, still, kept)
+            if self.framed:
+                edge, middle, both = code.label("edge"), code.label("middle"), code.label("both")
+                code.do(f"br i1 {self.within(j)}, label %{middle}, label %{edge}")
+                code.begin(edge)
+                self.step(j, None, pointers, still, kept, True)
+                code.do(f"br label %{both}")
+                code.begin(middle)
+                self.step(j, None, pointers, still, kept)
+                code.do(f"br label %{both}")
+                code.begin(both)
+            else:
+                self.step(j, None, pointers, still, kept)
             code.do(f"store i64 {after}, ptr {counter}")
             code.do(f"br label %{head}")
             code.begin(done)
@@ -193,12 +225,10 @@ class Nest:
             code.do(f"br i1 {more}, label %{tail}, label %{done}")
             code.begin(tail)
             n = code.emit(f"trunc i64 {left} to i32")
-            wide = f"<{code.lanes} x i32>"
-            one = code.emit(f"insertelement {wide} poison, i32 {n}, i32 0")
-            all_of = code.emit(f"shufflevector {wide} {one}, {wide} poison, {wide} zeroinitializer")
+            wide, all_of = f"<{code.lanes} x i32>", self.all_of("i32", n)
             count = ", ".join(f"i32 {k}" for k in range(code.lanes))
             mask = code.emit(f"icmp ult {wide} <{count}>, {all_of}")
-            self.step(j, mask, pointers, still, kept)
+            self.step(j, mask, pointers, still, kept, True)
             code.do(f"br label %{done}")
             code.begin(done)
         self.flush(pointers, kept)
@@ -209,9 +239,42 @@ class Nest:
         lies = self.lies[id(o)]
         return lies[-1] if lies else 0
 
-    def step(self, j: str | None, mask: str | None, pointers: dict, still: dict, kept: dict) -> None:
+    def all_of(self, type_: str, value: str) -> str:
+        """A vector of an integer."""
+        code, wide = self.code, f"<{self.code.lanes} x {type_}>"
+        one = code.emit(f"insertelement {wide} poison, {type_} {value}, i32 0")
+        return code.emit(f"shufflevector {wide} {one}, {wide} poison, <{code.lanes} x i32> zeroinitializer")
+
+    def within(self, j: str) -> str:
+        """Whether a vector lies inside of all framed operands."""
+        code, all_ = self.code, "true"
+        for o in self.framed:
+            assert o.frame is not None
+            place = code.emit(f"sub i64 {j}, {o.frame[-1]}")
+            last = code.emit(f"sub i64 {self.widths[id(o)]}, {code.lanes}")
+            inside = code.emit(f"icmp sle i64 {place}, {last}")
+            begun = code.emit(f"icmp sge i64 {place}, 0")
+            all_ = code.emit(f"and i1 {all_}, {code.emit(f'and i1 {inside}, {begun}')}")
+        return all_
+
+    def present(self, o: Operand, j: str, mask: str | None) -> str:
+        """Which lanes of a vector lie inside of a framed operand, of those in a mask."""
         code = self.code
-        loaded = [still.get(id(o)) or self.load(o, pointers, j, mask) for o in self.loads]
+        assert o.frame is not None
+        wide, begin = f"<{code.lanes} x i64>", self.all_of("i64", code.emit(f"sub i64 {j}, {o.frame[-1]}"))
+        place = code.emit(f"add {wide} <{', '.join(f'i64 {k}' for k in range(code.lanes))}>, {begin}")
+        inside = code.emit(f"icmp ult {wide} {place}, {self.all_of('i64', self.widths[id(o)])}")
+        return inside if mask is None else code.emit(f"and <{code.lanes} x i1> {inside}, {mask}")
+
+    def step(
+        self, j: str | None, mask: str | None, pointers: dict, still: dict, kept: dict, edge: bool = False
+    ) -> None:
+        """One vector; `edge`: of framed operands some lanes may lie outside."""
+        code = self.code
+        loaded = []
+        for o in self.loads:
+            own = self.present(o, j, mask) if edge and o.frame is not None and j is not None else mask
+            loaded.append(still.get(id(o)) or self.load(o, pointers, j, own))
         values = self.body(code, loaded)
         for number, o in self.stores:
             self.store(code.cast(values[number], o.memref.dtype), o, pointers, j, mask)

@@ -17,7 +17,22 @@ from . import engine
 from .code import Code, Lane, scalar_type
 from .nest import MemRef, Nest, Operand, Reduction, dense, fill
 from .rows import accumulator, start_of
-from .steps import Input, Loop, Map, Product, Reduce, Solve, Value, View, dying, in_memory, in_place, is_weak, schedule
+from .steps import (
+    Framed,
+    Input,
+    Loop,
+    Map,
+    Product,
+    Reduce,
+    Solve,
+    Value,
+    View,
+    dying,
+    in_memory,
+    in_place,
+    is_weak,
+    schedule,
+)
 
 STACK = 1 << 16  # bytes of intermediate results that a small program keeps on the stack, about
 SCRATCH = 1 << 23  # and in all: the rest lies in memory of its own, for the interpreter runs one call at a time
@@ -109,7 +124,8 @@ class Writer:
         stored = [m for m in loop.maps if m in self.needed]
         reduced = [r.reads[0] for r in loop.reductions]
         self.wanted = [*stored, *reduced]
-        operands = [Operand(self.memref(v), self.memref(v).spread(loop.shape)) for v in loads]
+        frame = lambda v: v.starts if isinstance(v, Framed) else None
+        operands = [Operand(self.memref(v), self.memref(v).spread(loop.shape), frame(v)) for v in loads]
         stores = [(i, Operand(self.memref(m), self.memref(m).spread(loop.shape))) for i, m in enumerate(stored)]
         reductions = [Reduction(r.name, len(stored) + i, targets[r]) for i, r in enumerate(loop.reductions)]
         return Nest(self.code, loop.shape, self.body(loop, loads), operands, stores, reductions, bounds)
@@ -212,6 +228,8 @@ class Writer:
             return None
         loop = self.steps[0]
         self.arguments(0, self.inputs)
+        if any(isinstance(v, Framed) and 0 in self.memrefs[v].strides for v in self.inputs):
+            return None
         stored = [v for v in self.results if isinstance(v, Map)]
         count = len(self.inputs)
         self.arguments(count, stored)

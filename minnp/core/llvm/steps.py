@@ -30,6 +30,13 @@ class Input(Value):
     weak: bool = False
 
 
+@dataclass(eq=False)
+class Framed(Input):
+    """An argument that is read as part of a larger array, of which all else is zero: where it begins on each axis."""
+
+    starts: tuple[int, ...] = ()
+
+
 def is_weak(v: Any) -> bool:
     return isinstance(v, Input) and v.weak
 
