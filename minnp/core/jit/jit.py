@@ -144,9 +144,8 @@ class Jitted(Dispatch):
         self.function, self.limit, self.compiler = f, limit, compiler
         self.static, self.typed = places_and_names(f, static), types_asked(f)
         self.paths: dict[Any, list[Specialisation]] = {}
-        self.fixed: dict[
-            Any, set[int]
-        ] = {}  # by the key without them: numbers whose values, arrays whose layout matters
+        # by the key without them: numbers whose values, arrays whose layout matters
+        self.fixed: dict[Any, set[int]] = {}
         self.warned = False  # that there are too many paths
         self.ended: set = set()  # keys whose captures end before the function does: it runs as it is
         self.useless: dict[Any, int] = {}  # by key: how many captures in a row raised, or found a path that missed
@@ -554,11 +553,11 @@ class Jitted(Dispatch):
         return [path.run.measured() for paths in self.paths.values() for path in paths if hasattr(path.run, "measured")]
 
     def clear_cache(self) -> None:
-        """Forget every compiled path."""
-        self.paths.clear()
-        self.trials.clear()
+        """Forget every compiled path, and which calls are not compiled: as if nothing had been called yet."""
+        for known in (self.paths, self.trials, self.fixed, self.ended, self.useless, self.captured_at, self.waiting):
+            known.clear()
+        self.plain.clear()
         self.forget()
-        self.fixed.clear()
 
 
 class Lowered:
