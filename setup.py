@@ -1,6 +1,7 @@
 """Everything is declared in pyproject.toml but the extension modules, which are optional: without a compiler at hand
 minnp is installed without them, and its Python code does the same work."""
 
+import os
 import sys
 import zlib
 from collections.abc import Sequence
@@ -29,14 +30,16 @@ def extension(source: str, *flags: str, include: Sequence[str] = ()) -> Extensio
 
 
 WINDOWS = sys.platform == "win32"
+# Python's own flags ask for what a debugger needs, three quarters of a library: whoever wants that says -g
+SMALL = () if WINDOWS or "-g" in os.environ.get("CFLAGS", "").split() else ("-g0",)
 VECTORS = () if WINDOWS else ("-O3", "-fno-math-errno", "-fno-trapping-math", "-pthread")
 setup(
     ext_modules=[
         extension(
             "fastpath.cpp",
-            *(["/std:c++17"] if WINDOWS else ["-std=c++17", "-fvisibility=hidden"]),
+            *(["/std:c++17"] if WINDOWS else ["-std=c++17", "-fvisibility=hidden", *SMALL]),
             include=[numpy.get_include()],
         ),
-        extension("team.c", *VECTORS),
+        extension("team.c", *VECTORS, *SMALL),
     ]
 )

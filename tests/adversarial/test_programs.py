@@ -1,6 +1,6 @@
 """Programs that strangers wrote do with minnp what they do with NumPy, in every way that minnp runs them.
 
-With --dealt, an eighth of them and a part of those whose arguments live on torch's CPU device; the passes of
+With --dealt, a sixteenth of them and a part of those whose arguments live on torch's CPU device; the passes of
 `./run test --all` take each once. (All: python -m tests.adversarial.ways, with MINNP_DEVICE=torch on the device.)
 What minnp refuses, with an error of its own, and what differs, stand in known.txt with the reason.
 """
@@ -45,7 +45,7 @@ ON_A_DEVICE = [name for name in PROGRAMS if zlib.crc32(name.encode()) % 8 == 0]
 
 
 @pytest.mark.long
-@pytest.mark.dealt(parts=8)
+@pytest.mark.dealt(parts=16)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_agrees_in_every_way(name: str) -> None:
     agrees(name)
