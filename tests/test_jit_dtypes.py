@@ -350,3 +350,17 @@ def test_an_array_of_integers_refuses_nan_among_traced_numbers() -> None:
         else:
             with pytest.raises((ValueError, OverflowError), match="cannot convert float"):
                 g(onp.array([first]))
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 0.5, 2.0, True, onp.int8(2)], ids=repr)
+@pytest.mark.parametrize("dtype", ["?", "i1", "i4", "f2", "f4", "c8"])
+def test_powers_of_an_item_and_of_an_array_are_numpys(dtype, exponent):
+    """NumPy squares arrays where it takes a scalar's power: of a boolean an int8 and an int64."""
+    x = onp.array([1, 2], dtype)
+    # NumPy 1 gives arrays without axes for some exponents
+    for base in (lambda x: x[1], lambda x: x, *[lambda x: x[:1].reshape(())] * NUMPY2):
+        f, want = jit(lambda x, base=base: base(x) ** exponent), base(x) ** exponent
+        for _ in range(2):
+            got = f(np.array(x))
+            assert got.dtype == want.dtype and type(got).__name__ == type(want).__name__
+            onp.testing.assert_array_equal(got, want)

@@ -96,7 +96,7 @@ def _by_pow(a: Any, b: Any) -> bool:
         return False
     kind = value.dtype.kind
     root = kind == "f" and isinstance(b, (float, onp.floating)) and b == 0.5
-    return (root or kind == "c" or (LEGACY and kind == "f")) and isinstance(example(value), onp.generic)
+    return (root or kind in ("b", "c") or (LEGACY and kind in "fiu")) and isinstance(example(value), onp.generic)
 
 
 def simple_power(a: Any, b: Any) -> Any:
