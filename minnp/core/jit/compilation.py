@@ -284,7 +284,9 @@ def replace(graph: Graph, group: Cluster) -> Kernel | None:
 def begins(node: Any) -> tuple[int, ...] | None:
     """Where the part of an array begins that is zero around it, if a kernel can read it so: most of a large array."""
     meta = node.meta.get("value") if isinstance(node, Node) else None
-    if row_name(node) != "index_add" or "handling" in node.meta or len(node.args) != 1 or type(meta) is not Meta:
+    if row_name(node) != "index_add" or "handling" in node.meta or type(meta) is not Meta:
+        return None
+    if len(node.args) != 1 or node.all_input_nodes != [*node.args]:  # a number alone, or a place that is computed
         return None
     index, part = node.kwargs["index"], node.args[0].meta.get("value")
     parts = index if type(index) is tuple else (index,)
