@@ -288,13 +288,13 @@ def begins(node: Any) -> tuple[int, ...] | None:
         return None
     if len(node.args) != 1 or node.all_input_nodes != [*node.args]:  # a number alone, or a place that is computed
         return None
-    index, part = node.kwargs["index"], node.args[0].meta.get("value")
+    index, part = node.kwargs["index"], node.args[0].meta.get("value") if isinstance(node.args[0], Node) else None
     parts = index if type(index) is tuple else (index,)
     if type(part) is not Meta or part.dtype != meta.dtype or meta.dtype.char not in "fd" or 2 * part.size < meta.size:
         return None
-    if not all(type(p) is slice and p.step in (None, 1) for p in parts) or meta.shape[-1] < ROW or 1 in meta.shape:
-        return None
     if meta.size < LARGE or 0 in lying(node.args[0]).strides:
+        return None
+    if not all(type(p) is slice and p.step in (None, 1) for p in parts) or meta.shape[-1] < ROW or 1 in meta.shape:
         return None
     parts = (*parts, *[slice(None)] * (len(meta.shape) - len(parts)))
     found = [p.indices(n) for p, n in zip(parts, meta.shape)]
