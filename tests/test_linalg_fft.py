@@ -301,3 +301,22 @@ def test_helpers_of_fft():
     onp.testing.assert_array_equal(onp.asarray(np.fft.fftfreq(5)), onp.fft.fftfreq(5))
     spectrum = lambda x: np.abs(np.fft.rfft(x * np.fft.fftshift(np.fft.fftfreq(6)))) ** 2
     check_grads(spectrum, (draw(6),))
+
+
+# ------------------------------------------------------------------ what is empty, and what is not finite
+def test_gradients_of_matrices_that_are_not_finite_are_nan():
+    """LAPACK raises of NaN, and of this matrix with inf it never comes back."""
+    whole = onp.array([[4.0, 1, 0], [1, 3, 1], [0, 2, 5]])
+    with onp.errstate(all="ignore"):
+        x = onp.array([1e200, -1e-200, 710])
+        bad = onp.stack([onp.outer(x, x) + onp.eye(3), whole])
+        for f in (np.linalg.det, lambda a: np.linalg.svd(a, compute_uv=False).sum(-1)):
+            g = onp.asarray(grad(lambda a, f=f: f(a).sum())(bad))
+            assert onp.isnan(g[0]).all()
+            onp.testing.assert_allclose(g[1], grad(lambda a, f=f: f(a).sum())(whole))
+        assert onp.isnan(onp.asarray(grad(np.linalg.det)(onp.where(whole == 0, onp.nan, whole)))).all()
+
+
+def test_the_gradient_of_the_determinant_of_an_empty_matrix():
+    assert grad(np.linalg.det)(np.zeros((0, 0))).shape == (0, 0)
+    assert grad(lambda a: np.linalg.det(a).sum())(np.zeros((2, 0, 0))).shape == (2, 0, 0)

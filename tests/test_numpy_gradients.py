@@ -10,7 +10,7 @@ import pytest
 from derivatives import leaves, paired, random_like, slope
 
 import minnp.numpy as mnp
-from minnp import grad, jit, jvp, vjp, vmap
+from minnp import grad, hessian, jit, jvp, vjp, vmap
 
 
 def draw(*shape, low=-2.0, high=2.0, seed=0):
@@ -633,3 +633,20 @@ def test_logaddexp_and_cubes_of_large_arrays_are_numpys_under_a_trace(kind):
                 onp.testing.assert_allclose(got, f(onp, *arguments), **close)
     slopes = jit(grad(lambda x: mnp.sum(mnp.logaddexp(0, x) + x**3)))(mnp.array(x))
     onp.testing.assert_allclose(slopes, 1 / (1 + onp.exp(-x)) + 3 * x**2, rtol=1e-5)
+
+
+def test_the_curvature_of_a_variance_at_its_mean():
+    """One of absolute values had none there: a judge's hessian was short of it."""
+    x, all_of_it = mnp.array([1.0, 2.0, 3.0]), onp.ones(3, bool)
+    spreads = [lambda x: mnp.var(x, where=all_of_it), lambda x: mnp.std(x, where=all_of_it) ** 2]
+    if onp.__version__ > "2":
+        spreads.append(lambda x: mnp.var(x, mean=mnp.mean(x, keepdims=True)))
+    for spread in spreads:
+        onp.testing.assert_allclose(hessian(spread)(x), 2 / 3 * (onp.eye(3) - 1 / 3), atol=1e-12)
+
+
+def test_shares_of_an_infinite_logaddexp():
+    for f in (mnp.logaddexp, mnp.logaddexp2):
+        assert [*map(float, grad(f, [0, 1])(onp.inf, 0.0))] == [1, 0]
+        assert [*map(float, grad(f, [0, 1])(-onp.inf, onp.inf))] == [0, 1]
+        assert [*map(float, grad(f, [0, 1])(-onp.inf, -onp.inf))] == [0, 0]

@@ -18,7 +18,7 @@ import numpy as onp
 from ..core.rows.primitive import Meta, primitive
 from .facts import NUMPY_2, spread
 from .indexing import tril
-from .reductions import argmax
+from .reductions import all_, argmax
 from .shaping import concatenate
 from .systems import (
     H,
@@ -35,7 +35,7 @@ from .systems import (
     solve,
     square,
 )
-from .ufuncs import absolute, conjugate, equal, imag, real, where
+from .ufuncs import absolute, conjugate, equal, imag, isfinite, real, where
 
 la = onp.linalg
 
@@ -166,8 +166,9 @@ def _svd_back(g: Any, y: Any, x: Any, full_matrices: bool = True) -> Any:
 
 
 def _svdvals_back(g: Any, y: Any, x: Any) -> Any:
-    u, _, vh = svd(x, full_matrices=False)
-    return (conjugate(u) * row_of(g)) @ conjugate(vh)
+    finite = all_(isfinite(x), axis=(-2, -1), keepdims=True)
+    u, _, vh = svd(where(finite, x, 0), full_matrices=False)  # NumPy's never ends of some matrices with inf
+    return where(finite, (conjugate(u) * row_of(g)) @ conjugate(vh), onp.nan)
 
 
 def _svd_shape(metas: Sequence[Meta], params: dict) -> tuple[Meta, Meta, Meta]:

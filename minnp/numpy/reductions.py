@@ -22,7 +22,6 @@ from .facts import count_of, kept_shape, reduced_shape, sampled, spread
 from .shaping import astype, broadcast_to, reshape, spread_number
 from .slopes import over, times
 from .ufuncs import (
-    absolute,
     add,
     conjugate,
     equal,
@@ -371,9 +370,10 @@ def _spread_of(row: Primitive) -> Callable:
         if where is True and mean is NOT_GIVEN:
             return row(a, axis=axis, ddof=ddof, keepdims=keepdims)
         centre = _mean_of(a, axis, keepdims=True, where=where) if mean is NOT_GIVEN else mean
-        size = absolute(a - centre)
-        total = sum_(_among(size * size, where, 0), axis=axis, keepdims=True)
-        out = _shaped(total / maximum(_counted(size, axis, where) - ddof, 0), a, axis, keepdims)
+        d = a - centre
+        squares = real(d * conjugate(d)) if is_complex(d) else d * d  # of absolute values would have no curvature at 0
+        total = sum_(_among(squares, where, 0), axis=axis, keepdims=True)
+        out = _shaped(total / maximum(_counted(d, axis, where) - ddof, 0), a, axis, keepdims)
         return out if row is var else sqrt(out)
 
     return definition

@@ -90,10 +90,21 @@ inv = primitive(
 )
 
 
+def _svd(x: Any) -> tuple:
+    """NumPy's, which raises of NaN and never ends of some matrices with inf: both have NaN."""
+    finite = onp.isfinite(x).all((-2, -1), keepdims=True)
+    if finite.all():
+        return la.svd(x)
+    u, s, vh = la.svd(onp.where(finite, x, 0))
+    return onp.where(finite, u, onp.nan), onp.where(finite[..., 0], s, onp.nan), onp.where(finite, vh, onp.nan)
+
+
 def _cofactor(x: Any) -> onp.ndarray:
     """The gradient of det. For a singular matrix from its singular values, whose products leave one out."""
-    u, s, vh = la.svd(x)
-    rest = onp.stack([onp.delete(s, i, -1).prod(-1) for i in range(s.shape[-1])], -1)
+    u, s, vh = _svd(x)
+    rest = onp.ones_like(s)
+    for i in range(s.shape[-1]):
+        rest[..., i] = onp.delete(s, i, -1).prod(-1)
     phase = la.det(u) * la.det(vh)
     return (u.conj() * (phase[..., None] * rest)[..., None, :]) @ vh.conj()
 
@@ -101,7 +112,7 @@ def _cofactor(x: Any) -> onp.ndarray:
 def _cofactor_change(e: Any, x: Any) -> onp.ndarray:
     """The derivative of the cofactors of x along e, singular or not. Of a diagonal matrix, det's along e and f is the
     sum over i and j of (e_ii f_jj - e_ij f_ji) times the product of the other elements of the diagonal."""
-    u, s, vh = la.svd(x)
+    u, s, vh = _svd(x)
     own = onp.eye(s.shape[-1], dtype=bool)
     rest = onp.where(own, 1, s[..., None, :])  # without one; from the left and from the right without another
     left, right = onp.ones_like(rest), onp.ones_like(rest)

@@ -235,14 +235,16 @@ sqrt = ufunc("sqrt", lambda g, y, x: over(g, 2 * y), saves="out", domain=[(0.3, 
 cbrt = ufunc("cbrt", lambda g, y, x: over(over(g, 3 * y), y), saves="out", domain=[(0.3, 3)])
 
 
-def _floored(y: Any) -> Any:
-    """y with -inf replaced by a very negative number: -inf - -inf would be NaN where -inf is meant."""
-    return maximum(y, 0.5 * float(onp.finfo(y.dtype).min))
+def _finite(y: Any) -> Any:
+    """y with a very negative number for -inf, and the largest one for inf: inf - inf would be NaN where 0 is meant, and
+    -inf - -inf where -inf is."""
+    limits = onp.finfo(y.dtype)
+    return minimum(maximum(y, 0.5 * float(limits.min)), float(limits.max))
 
 
 def _shares(exp: Primitive) -> tuple[Callable, Callable]:
     """What each of two summands has in the logarithm's slope."""
-    share = lambda g, a, y: times(g, exp(a - _floored(y)))
+    share = lambda g, a, y: times(g, exp(minimum(a, float(onp.finfo(y.dtype).max)) - _finite(y)))
     return lambda g, y, a, b: share(g, a, y), lambda g, y, a, b: share(g, b, y)
 
 
