@@ -52,7 +52,7 @@ def test_program_agrees_in_every_way(name: str) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.dealt
+@pytest.mark.dealt(parts=8)
 @pytest.mark.parametrize("name", ON_A_DEVICE)
 def test_program_agrees_on_a_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="the torch backend needs torch: pip install torch")
