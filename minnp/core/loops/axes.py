@@ -45,16 +45,18 @@ class Use:
         self.deepest = 0
 
 
-def along_last(program: Program, body: list, taken: set[str], fresh: Callable[[str], str]) -> list:
-    """A derivative's body with such arrays as copies, or made that way.
+def along_last(
+    program: Program, body: list, taken: set[str], fresh: Callable[[str], str]
+) -> tuple[list, list, list] | None:
+    """(what makes copies of such arrays, a derivative's body with them, what copies them back); None if it has none.
 
     taken   the arrays of nests whose loops run in blocks (blocking.py) as they are
     fresh   makes names of arrays and variables
     """
     if any(type(s) not in KNOWN or (type(s) is Check and s.error != "full") for s in statements(body)):
-        return body
+        return None
     if any(s.asked for s in statements(body) if type(s) is For):
-        return body
+        return None
     uses: dict[str, Use] = {}
     for e, loops in accesses(body, []):
         note(program, uses, e, loops)
@@ -85,7 +87,7 @@ def along_last(program: Program, body: list, taken: set[str], fresh: Callable[[s
         stored = any(type(s) is Store and s.array == name for s in statements(body))
         if stored and given.written and name not in program.scratch:
             after += copied(program, fresh, name, copy, order, dims, True)
-    return [*before, *moved(body, orders, made), *after] if orders else body
+    return (before, moved(body, orders, made), after) if orders else None
 
 
 def accesses(body: list, loops: list[str]) -> Iterator[tuple[E, list[str]]]:

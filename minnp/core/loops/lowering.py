@@ -149,6 +149,40 @@ no:
 }
 
 
+def room_for(counted: bool) -> str:
+    """The function that makes room for an array at a site, or takes what is there; null where there is none. `counted`:
+    others may show what is there."""
+    taken, free = ("call i1 @alone(ptr %old)", "release") if counted else ("icmp ne ptr %old, null", "free")
+    return f"""define internal {"" if counted else "noalias "}ptr @room(ptr %site, ptr %held, i64 %size, double %weight)
+    nounwind noinline {{
+  %fits = fcmp olt double %weight, {_bits(LARGEST)}
+  br i1 %fits, label %look, label %none
+look:
+  %old = load ptr, ptr %site
+  %mine = {taken}
+  %most = load i64, ptr %held
+  %enough = icmp sle i64 %size, %most
+  %fine = and i1 %mine, %enough
+  br i1 %fine, label %done, label %more
+more:
+  call void @{free}(ptr %old)
+  store ptr null, ptr %site
+  %bytes = add i64 %size, {HEADER + 8}
+  %new = call ptr @malloc(i64 %bytes)
+  %failed = icmp eq ptr %new, null
+  br i1 %failed, label %none, label %made
+made:
+  {"store i64 1, ptr %new" if counted else ""}
+  store ptr %new, ptr %site
+  store i64 %size, ptr %held
+  ret ptr %new
+done:
+  ret ptr %old
+none:
+  ret ptr null
+}}"""
+
+
 def _bits(x: float) -> str:
     return f"{struct.unpack('>Q', struct.pack('>d', x))[0]:#018x}"
 
@@ -258,6 +292,7 @@ class Lowering:
         self.plain = False  # in a loop without loops and branches
         self.early = False  # before a loop, where no check has said that integers do not overflow
         self.errors: list[tuple[str, tuple]] = [("", ())]
+        self.refusals: dict[str, str] = {}  # errors without operands -> where a function fails with them
         self.functions: list[str] = []
         self.defined: dict[str, Define] = {}
         self.everybodys: list[str] = []  # parameters of every function
@@ -285,17 +320,19 @@ class Lowering:
         if not self.ranges and flat(program):
             shown = {n for o in program.outputs for n in (o[0], *o[2:])}
             body = interchanged(program, flattened(program), shown) or body
-        given = body = tiled(program, body, fresh) if again else body
+        body = tiled(program, body, fresh) if again else body
+        before: list = []
+        after: list = []
         while True:
             self.body = distributed(program, body, fresh) if program.mark != "~" else body
             blocking = Blocking(program, self.body, self.contiguous, lanes)
             self.body = blocking.body(self.body)
-            body = along_last(program, body, blocking.taken, fresh) if again else body
-            if not again or body is given:
+            turned = along_last(program, body, blocking.taken, fresh) if again else None
+            if turned is None:
                 break
-            again = False
+            (before, body, after), again = turned, False
         if program.mark != "~":
-            self.body = jammed(program, self.body, fresh)
+            self.body = [*before, *jammed(program, self.body, fresh), *after]
         self.local = blocking.local
 
     # -------------------------------------------------------------- pieces
@@ -403,6 +440,9 @@ class Lowering:
     def finish(self) -> None:
         """Ends a function, before what it returns."""
         self.put("br label %finish")
+        for error, label in self.refusals.items():
+            self.at(label)
+            self.fail(error)
         self.at("finish")
         for site in [*self.sites, *self.owners.values()]:
             free = "release" if self.program.moving else "free"
@@ -419,6 +459,7 @@ class Lowering:
         self.defined[s.name] = s
         inner = copy.copy(self)
         inner.lines, inner.slots, inner.labels, inner.sites, inner.owners = [], [], {}, [], {}
+        inner.refusals = {}
         inner.dims, inner.strides, inner.bases, inner.proved = {}, {}, {}, set()
         inner.heads = {name: f'%"{name}.head"' for name in self.heads}
         inner.depth = "%depth"
@@ -777,31 +818,11 @@ class Lowering:
             dims.append(x)
             size = size * x if isinstance(size, int) and isinstance(x, int) else self.do(f"mul i64 {size}, {x}")
             weight = self.do(f"fmul double {weight}, {self.do(f'sitofp i64 {x} to double')}")
-        if s.needed:
-            self.refuse(self.do(f"fcmp olt double {weight}, {real(LARGEST, 'f8')}"), "again")
-        held = self.do(f"load i64, ptr {room}")
-        more, done = self.label("more"), self.label("made")
-        old = self.do(f"load ptr, ptr {site}")
         counted = bool(self.program.moving)
-        if counted:  # somebody else may show it
-            taken = self.do(f"xor i1 {self.do(f'call i1 @alone(ptr {old})')}, true")
-        else:
-            taken = self.do(f"icmp eq ptr {old}, null")
-        larger = self.do(f"icmp sgt i64 {size}, {held}")
-        self.put(f"br i1 {self.do(f'or i1 {taken}, {larger}')}, label %{more}, label %{done}")
-        self.at(more)
-        self.put(f"call void @{'release' if counted else 'free'}(ptr {old})")
-        self.put(f"store ptr null, ptr {site}")
-        made = self.do(f"call ptr @malloc(i64 {self.do(f'add i64 {size}, {HEADER + 8}')})")
+        self.declared["room"] = room_for(counted)
+        memory = self.do(f"call ptr @room(ptr {site}, ptr {room}, i64 {size}, double {weight})")
         if s.needed:
-            self.refuse(self.do(f"icmp ne ptr {made}, null"), "again")
-        if counted:
-            self.put(f"store i64 1, ptr {made}")
-        self.put(f"store ptr {made}, ptr {site}")
-        self.put(f"store i64 {size}, ptr {room}")
-        self.put(f"br label %{done}")
-        self.at(done)
-        memory = self.do(f"load ptr, ptr {site}")
+            self.refuse(self.do(f"icmp ne ptr {memory}, null"), "again")
         if counted:
             memory = self.do(f"getelementptr inbounds i8, ptr {memory}, i64 {HEADER}")
         if s.zero:
@@ -871,9 +892,16 @@ class Lowering:
         self.refuse(self.value(s.condition), s.error, s.operands)
 
     def refuse(self, condition: str, error: str, operands: tuple = ()) -> None:
-        fine, wrong = self.label("fine"), self.label("wrong")
+        fine = self.label("fine")
+        wrong = self.label("wrong") if operands else self.refusals.setdefault(error, self.label("wrong"))
         self.put(f"br i1 {condition}, label %{fine}, label %{wrong}")
-        self.at(wrong)
+        if operands:
+            self.at(wrong)
+            self.fail(error, operands)
+        self.at(fine)
+
+    def fail(self, error: str, operands: tuple = ()) -> None:
+        """Ends the run by an error."""
         number = next((k for k, e in enumerate(self.errors) if k and e == (error, operands)), len(self.errors))
         if number == len(self.errors):
             self.errors.append((error, operands))
@@ -881,7 +909,6 @@ class Lowering:
             self.write_slot(OPERANDS + k, self.value(e), e.kind)
         self.write_slot(STATUS, str(number), INT)
         self.put("br label %finish")
-        self.at(fine)
 
     def heed_signals(self, turns: int) -> None:
         """In one of so many turns of a loop handlers of signals may run, and end it by an exception."""

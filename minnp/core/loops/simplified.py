@@ -350,11 +350,8 @@ def taken_apart(program: Program, s: For, fresh: Callable[[str], str]) -> list:
     start, stop = s.start, s.stop
     if s.step == -1:
         start, stop = (E("add", (e, const(1)), INT, -(2**62), 2**62) for e in (s.stop, s.start))
-    inside = bound(s.body)
-    pure = {x.array for x in s.body if type(x) is Store and summed(s.body, x.array)}
-    sums = [
-        x for x in s.body if type(x) is Store and x.array in pure and not any(variables(i) & inside for i in x.index)
-    ]
+    s = s._replace(body=added_once(program, s.body, fresh))
+    sums = sums_of(s.body)
     one = [x for x in sums if not any(s.var in variables(i) or loads_any(i) for i in x.index)]  # for all turns
     sums = [x for x in sums if not any(x is y for y in one)]
     later = [x for k, x in enumerate(sums) if any(y.array == x.array for y in sums[:k])]
@@ -396,6 +393,38 @@ def taken_apart(program: Program, s: For, fresh: Callable[[str], str]) -> list:
     some = E("gt", (E("var", (turns,), INT, 0, 2**40), const(0)), BOOL, 0, 1)  # else no place need be there
     behind = [If(some, after, [])] if after else []
     return [*before, *(For(s.var, begin, end, 1, p, s.exact) for p in pieces), *behind]
+
+
+def sums_of(body: list) -> list[Store]:
+    """The stores that add to arrays with which nothing else is done, at places that are known before the turn."""
+    inside = bound(body)
+    stores = [x for x in body if type(x) is Store and not any(variables(i) & inside for i in x.index)]
+    return [x for x in stores if summed(body, x.array)]
+
+
+def added_once(program: Program, body: list, fresh: Callable[[str], str]) -> list:
+    """Statements with one store for all that a turn adds to an element."""
+    place = lambda x: (x.array, repr(x.index))
+    found: dict[tuple[str, str], list[Store]] = {}
+    for x in sums_of(body):
+        found.setdefault(place(x), []).append(x)
+    totals = {key: E("var", (fresh("sum"),), x[0].value.kind) for key, x in found.items() if len(x) > 1}
+    program.kinds |= {e.args[0]: e.kind for e in totals.values()}
+    out: list = []
+    for x in body:
+        total = totals.get(place(x)) if type(x) is Store else None
+        if total is None:
+            out.append(x)
+            continue
+        stores, (old, more) = found[place(x)], x.value.args
+        if x is not stores[0]:
+            more = E(x.value.op, (total, more), total.kind)
+        elif x.value.op == "sub":
+            more = E("neg", (more,), total.kind)
+        out.append(Assign(total.args[0], more))
+        if x is stores[-1]:
+            out.append(Store(x.array, x.index, E("add", (old, total), total.kind)))
+    return out
 
 
 def independent(s: For) -> bool:
