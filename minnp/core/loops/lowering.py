@@ -321,7 +321,7 @@ class Lowering:
             shown = {n for o in program.outputs for n in (o[0], *o[2:])}
             body = interchanged(program, flattened(program), shown) or body
         body = tiled(program, body, fresh) if again else body
-        before: list = []
+        before: list = []  # copies, whose numbers are read once: in blocks they would be longer, and no faster
         after: list = []
         while True:
             self.body = distributed(program, body, fresh) if program.mark != "~" else body
