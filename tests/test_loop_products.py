@@ -245,3 +245,70 @@ def test_what_is_no_product_is_none():
     assert products.product(nest(times(element("a", i, k), element("b", i, k)))) is None
     assert products.product(nest(times(element("a", i, ir.E("mul", (k, k), ir.INT)), element("b", k, j)))) is None
     assert products.product(nest(element("a", i, k))) is None
+
+
+def triangle(a):
+    """Each row with itself and those behind it."""
+    s = np.zeros((a.shape[1], a.shape[1]))
+    for i in range(a.shape[1]):
+        s[i, i:] = a[:, i] @ a[:, i:] / 3.0
+        s[i:, i] = s[i, i:]
+    return s
+
+
+def lower_triangle(a):
+    s = np.zeros((a.shape[1], a.shape[1]))
+    for i in range(a.shape[1] - 1, -1, -1):
+        s[i, : i + 1] = a[:, i] @ a[:, : i + 1]
+    return s
+
+
+def band(a):
+    s = np.zeros((a.shape[1], a.shape[1]))
+    for i in range(a.shape[1]):
+        s[i, i : i + 9] = a[:, i] @ a[:, i : i + 9]
+    return s
+
+
+def rows_in_place(a, c):
+    a = a.copy()
+    for r in range(a.shape[0]):
+        for q in range(a.shape[1]):
+            a[r, q, :] = a[r, q, :] @ c
+    return a
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("f", [triangle, lower_triangle, band])
+def test_gradients_of_triangles_are_products(f, always):
+    loss = lambda a, w: np.sum(f(a) * w)
+    made = jit(grad(loss))
+    for n in (150, 150, 1, 3, 70):
+        a, weights = draw(4, n), draw(n, n)
+        assert close(made(np.array(a), np.array(weights)), grad(loss)(np.array(a), np.array(weights)), 1e-11)
+    assert always
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("f", [triangle, lower_triangle])
+def test_no_slope_counts_where_the_cotangent_is_zero(f):
+    a, weights = draw(4, 150), draw(150, 150)
+    weights[4], weights[:, 4] = 0.0, 0.0
+    a[:, 4] = 0.0
+    loss = lambda a: np.sum(np.where(weights == 0, 0.0, f(a)) * weights)
+    made, expected = jit(grad(loss)), grad(loss)(np.array(a))
+    a[2, 4], a[3, 4] = numpy.inf, numpy.nan
+    with numpy.errstate(invalid="ignore"):
+        for _ in range(2):
+            assert close(made(np.array(a)), expected, 1e-11)
+
+
+@pytest.mark.long
+def test_the_gradient_of_rows_in_whose_place_their_products_are_is_a_product(always):
+    a, c, weights = draw(3, 70, 6), draw(6, 6), draw(3, 70, 6)
+    loss = lambda a, c: np.sum(rows_in_place(a, c) * weights)
+    for k in range(2):
+        made, expected = jit(grad(loss, k)), grad(loss, k)(np.array(a), np.array(c))
+        for _ in range(2):
+            assert close(made(np.array(a), np.array(c)), expected, 1e-11)
+    assert always

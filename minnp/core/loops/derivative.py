@@ -57,7 +57,7 @@ from .ir import (
     walk,
 )
 from .operations import NotUnderstood
-from .products import bounds, nest, positive, product
+from .products import bounds, nest, positive, product, zero_where_zero
 from .simplified import adds, bound, combined, loads, propagated, replaced, without_dead
 
 F8 = Kind("f8")
@@ -1217,8 +1217,7 @@ def strong(g: E, e: E) -> E:
     chance."""
     if e.op == "mul" and any(constant(x) is not None for x in e.args):
         return e
-    zero = E("and", (E("eq", (g, const(0.0, g.kind)), BOOL, 0, 1), E("ne", (e, e), BOOL, 0, 1)), BOOL, 0, 1)
-    return E("select", (zero, const(0.0, e.kind), e), e.kind)
+    return zero_where_zero(g, e)
 
 
 # ------------------------------------------------------------------ views

@@ -1,13 +1,14 @@
 """Products of matrices among loops, which BLAS computes where they are large.
 
 `for i: for k: for j: C[i, j] += A[i, k] * B[k, j]` is one, in any order of the loops, if that of additions is free. A
-place may be any that moves evenly with two of the loops, on whatever axes of whatever view.
+place may be any that moves evenly with two of the loops, on whatever axes of whatever view. In derivatives what is not
+finite counts for nothing where the cotangent is zero: BLAS is asked where all that it is multiplied with is finite.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .ir import BOOL, INT, Assign, E, For, If, Multiply, Product, Program, Store, const, statements, variables, walk
@@ -21,8 +22,28 @@ MOST = 20  # statements of a nest
 
 def product(s: For) -> Product | None:
     """The product that a nest of loops adds, if it does nothing else but to bind variables."""
+    found = strong_product(s)
+    return None if found is None or found[1] else found[0]
+
+
+def strong_product(s: For) -> tuple[Product, list[E]] | None:
+    """The same, and which of its factors is a slope: of these what is not finite is left out where the other factor is
+    zero."""
     few = len(list(itertools.islice(statements([s]), MOST + 1))) <= MOST
-    return Reading(s).product() if few and not s.exact else None
+    reading = Reading(s) if few and not s.exact else None
+    found = reading and reading.product()
+    return (found, reading.slopes) if reading and found else None
+
+
+def slope(e: E) -> E | None:
+    """The second factor of a product that is zero where the first one is (zero_where_zero); None for all else."""
+    if e.op != "select" or e.args[0].op != "and" or not is_zero(e.args[1]) or plain(e.args[2]).op != "mul":
+        return None
+    zero, none = e.args[0].args
+    if zero.op != "eq" or none.op != "ne" or any(repr(a) != repr(e.args[2]) for a in none.args):
+        return None
+    first, second = plain(e.args[2]).args
+    return second if is_zero(zero.args[1]) and repr(first) == repr(zero.args[0]) else None
 
 
 class Reading:
@@ -31,6 +52,7 @@ class Reading:
     known   variables -> what they are
     sums    variables that the innermost loop adds to -> what it adds
     added   (the element that is added to, what is added)
+    slopes  the factors that count for nothing where the other one is zero
     """
 
     def __init__(self, s: For) -> None:
@@ -38,12 +60,16 @@ class Reading:
         self.sums: dict[str, E | None] = {}
         self.added: list[tuple[E, E]] = []
         self.loops: list[For] = []
+        self.slopes: list[E] = []
         self.fine = self.nest([s])
 
     def product(self) -> Product | None:
         if not self.fine or len(self.loops) != 3 or len(self.added) != 1:
             return None
         to, more = self.added[0]
+        strong = slope(more)
+        if strong is not None:
+            self.slopes, more = [plain(strong)], plain(more.args[2])
         factors = [plain(a) for a in more.args] if more.op == "mul" else []
         if to.kind.code not in ("f4", "f8") or any(e.op != "load" or e.kind.code != to.kind.code for e in factors):
             return None
@@ -117,6 +143,10 @@ class Reading:
         return E(e.op, args, e.kind, e.low, e.high)
 
 
+def is_zero(e: E) -> bool:
+    return e.op == "const" and e.args[0] == 0
+
+
 def plain(e: E) -> E:
     """An expression without copies of the same type."""
     while e.op in ("copy", "cast") and e.args[0].kind.code == e.kind.code:
@@ -153,27 +183,54 @@ def positive(e: E) -> E:
     return e if e.low >= 0 else E("max", (e, const(0)), INT, 0, LIMITS[1])
 
 
-def nest(found: Product, variable: str, inmost: bool = False) -> For:
+def nest(found: Product, variable: str, inmost: bool = False, slopes: Sequence[E] = ()) -> For:
     """The loops of a product, the `inmost` over what is summed or else over columns, with a variable for the sum or for
-    an element on the left."""
+    an element on the left. `slopes` as strong_product has them."""
     to, left, right, (rows, inner, columns) = found
     x = E("var", (variable,), to.kind)
     more = lambda e, y: E("add", (e, y), to.kind)
     if inmost:
-        last = inner._replace(body=[Assign(variable, more(x, E("mul", (left, right), to.kind)))])
+        last = inner._replace(body=[Assign(variable, more(x, times(left, right, slopes)))])
         body = [Assign(variable, const(0.0, to.kind)), last, Store(to.args[0], to.args[1:], more(to, x))]
         return rows._replace(body=[columns._replace(body=body)])
-    last = columns._replace(body=[Store(to.args[0], to.args[1:], more(to, E("mul", (x, right), to.kind)))])
+    slopes = [x if e is left else e for e in slopes]
+    last = columns._replace(body=[Store(to.args[0], to.args[1:], more(to, times(x, right, slopes)))])
     return rows._replace(body=[inner._replace(body=[Assign(variable, left), last])])
+
+
+def counting(found: Product, e: E, count: E) -> list:
+    """What counts the elements of a factor that are not finite."""
+    moving = {n for i in e.args[1:] for n in variables(i)}
+    (across,) = [x for x in found.loops if x.var in variables(e.args[-1])][:1] or [found.loops[1]]
+    (down,) = [x for x in found.loops if x.var in moving and x is not across]
+    strange = E("ne", (E("sub", (e, e), e.kind), const(0.0, e.kind)), BOOL, 0, 1)
+    more = E("add", (count, E("cast", (strange,), INT, 0, 1)), INT, 0, LIMITS[1])
+    row = across._replace(body=[Assign(count.args[0], more)])
+    return [Assign(count.args[0], const(0)), down._replace(body=[row])]
+
+
+def times(x: E, y: E, slopes: Sequence[E]) -> E:
+    """The product of two numbers; if one of them is a slope, zero where the other one is."""
+    for g, other in ((x, y), (y, x)):
+        if any(e is other for e in slopes):
+            return zero_where_zero(g, E("mul", (g, other), x.kind))
+    return E("mul", (x, y), x.kind)
+
+
+def zero_where_zero(g: E, e: E) -> E:
+    """g times a slope, zero where g is."""
+    zero = E("and", (E("eq", (g, const(0.0, g.kind)), BOOL, 0, 1), E("ne", (e, e), BOOL, 0, 1)), BOOL, 0, 1)
+    return E("select", (zero, const(0.0, e.kind), e), e.kind)
 
 
 def by_blas(program: Program, s: For, read: set[str], fresh: Callable) -> tuple[list, E] | None:
     """(what has BLAS add the product that a nest of loops is, whether it did not); None for other loops.
 
     read   the variables that are read behind the nest"""
-    found = product(s)
-    if found is None or {x[0] for x in statements([s]) if type(x) in (Assign, For)} & read:
+    strongly = strong_product(s)
+    if strongly is None or {x[0] for x in statements([s]) if type(x) in (Assign, For)} & read:
         return None
+    found, slopes = strongly
     roots = [program.arrays[e.args[0]].root for e in found[:3]]
     shown = [program.moving.get(root, frozenset((root,))) for root in roots]
     if roots[0] in roots[1:]:
@@ -190,5 +247,9 @@ def by_blas(program: Program, s: For, read: set[str], fresh: Callable) -> tuple[
         if root & shown[0]:
             large = E("and", (large, E("apart", (found.to.args[0], e.args[0]), BOOL, 0, 1)), BOOL, 0, 1)
     done = fresh(BOOL)
-    ask = [Assign(done, const(False)), If(large, [Multiply(done, found)], [])]
+    multiply: list = [Multiply(done, found)]
+    for e in slopes:
+        strange = E("var", (fresh(INT),), INT, 0, LIMITS[1])
+        multiply = [*counting(found, e, strange), If(E("eq", (strange, const(0)), BOOL, 0, 1), multiply, [])]
+    ask = [Assign(done, const(False)), If(large, multiply, [])]
     return ask, E("not", (E("var", (done,), BOOL, 0, 1),), BOOL, 0, 1)

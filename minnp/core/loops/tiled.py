@@ -9,6 +9,10 @@ their own, it becomes
 
 in which a row stays in the cache (strip-mining, distribution and interchange: Allen and Kennedy, Optimizing Compilers
 for Modern Architectures, 2001, chapters 5 and 9). Each element gets what it got, in the order in which it did.
+
+Where that adds a product of matrices, BLAS is asked for it (products.py), also where `j` has other ends in each turn,
+as over a triangle: `kept` is zero outside of them, then. So are the gradients of rows that are multiplied with a
+matrix one by one, where each turn has elements of W of its own.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from .ir import (
+    BOOL,
     INT,
     Alloc,
     Array,
@@ -35,7 +40,9 @@ from .ir import (
     variables,
     walk,
 )
-from .simplified import bound, exposed, moves, replaced
+from .products import bounds, plain, slope, strong_product
+from .products import nest as in_loops
+from .simplified import bound, exposed, moves, replaced, summed
 
 TURNS = 64  # of a loop in a tile
 KNOWN = (Assign, Store, Alloc, If, For, While, Check)
@@ -98,7 +105,8 @@ class Tiling:
 
     def apart(self, s: For, nest: For) -> bool:
         """Whether a nest in a loop may run later, for all turns one after the other: it shares what it writes with no
-        other statement of the loop, its own turns share nothing, and it leaves nothing."""
+        other statement of the loop, or is the last one to meet it in its turn, its own turns share nothing, and it
+        leaves nothing."""
         if not any(type(x) is For for x in statements(nest.body)) or nest.step not in (1, -1) or nest.asked or s.asked:
             return False
         if any(type(x) not in (Assign, Store, For, If) for x in statements(nest.body)):
@@ -109,8 +117,7 @@ class Tiling:
         if any(self.reads.get(n, 0) != sum(n in read(x) for x in statements([nest])) for n in own):
             return False
         written = {x.array for x in statements([nest]) if type(x) is Store}
-        others = [x for x in s.body if x is not nest]
-        if written & {a for a, _ in touched(others)} or max(self.program.arrays[a].ndim for a in written) < 2:
+        if max(self.program.arrays[a].ndim for a in written) < 2 or not self.last(s, nest, self.shared(s, nest)):
             return False
         lengths = {x.args[0] for e in (nest.start, nest.stop) for x in walk(e) if x.op in ("dim", "load")}
         if lengths & {a for a, _ in touched(s.body, True)}:
@@ -125,12 +132,31 @@ class Tiling:
                 return False
         return True
 
+    def shared(self, s: For, nest: For) -> set[str]:
+        """The arrays that a nest in a loop writes, and the loop's other statements meet."""
+        others = [x for x in s.body if x is not nest]
+        return {x.array for x in statements([nest]) if type(x) is Store} & {a for a, _ in touched(others)}
+
+    def last(self, s: For, nest: For, arrays: set[str]) -> bool:
+        """Whether each turn of a loop has elements of its own of these arrays, and a nest in it is the last to meet
+        them."""
+        at = next(k for k, x in enumerate(s.body) if x is nest)
+        for name in arrays:
+            places = [index for a, index in touched(s.body) if a == name]
+            own = lambda axis, places=places: all(len(p) > axis and repr(p[axis]) == s.var for p in places)
+            if not any(map(own, range(self.program.arrays[name].ndim))) or s.var in bound(s.body):
+                return False
+            if any(a == name for a, _ in touched(s.body[at + 1 :])):
+                return False
+        return True
+
     def in_tiles(self, s: For, nests: list[For]) -> list:
         tile, first, last = self.new("tile"), self.fresh("first"), self.fresh("last")
         self.program.kinds[tile] = INT
         on, nearer = ("add", "min") if s.step == 1 else ("sub", "max")
         here, turn = E("var", (tile,), INT, *sorted((s.start.low, s.stop.high))), E("var", (s.var,), INT)
-        row = E("sub", (turn, first)[:: s.step], INT, 0, TURNS)
+        lowest = first if s.step == 1 else E("add", (last, const(1)), INT, 0, 2**40)
+        row = E("sub", (turn, lowest), INT, 0, TURNS)  # that of matrices which BLAS takes
         before: list = [Assign(first.args[0], here)]
         end = E(nearer, (E(on, (here, const(TURNS)), INT), s.stop), INT)
         before.append(Assign(last.args[0], end))
@@ -145,16 +171,33 @@ class Tiling:
                 inner += self.keeping(k, row)
                 before += self.room(s, k, first, last)
             each = For(s.var, first, last, s.step, self.taken(x.body, {k.name: k for k in kept}, row), s.exact)
-            after.append(x._replace(body=[each]))
+            all_ = x._replace(body=[each])
+            made = self.summed(s, all_, (first, last), lowest)
+            if made == [all_] and self.shared(s, x):  # a turn's own elements are in the cache as it is
+                raise Apart
+            after += made
         run = s._replace(start=first, stop=last, body=inner)
         return [For(tile, s.start, s.stop, TURNS * s.step, [*before, run, *after], s.exact)]
+
+    def summed(self, s: For, nest: For, ends: tuple[E, E], lowest: E) -> list:
+        """A nest over a tile's turns; where it adds products of matrices, in the form in which BLAS is asked for it."""
+        found = strong_product(nest)
+        if found is not None:
+            sum_ = self.new("sum")
+            self.program.kinds[sum_] = found[0].to.kind
+            return [in_loops(found[0], sum_, True, found[1])]
+        try:
+            return Ragged(self, s, nest, ends, lowest).made()
+        except Apart:
+            return [nest]
 
     def kept(self, s: For, nest: For) -> list[Kept]:
         """What a nest reads that the loop's other statements change."""
         names = (exposed([nest]) & bound(s.body)) - {s.var}
         out = [Kept(name, self.new("kept"), None) for name in sorted(names)]
         changed = {a for a, _ in touched([x for x in s.body if x is not nest], True)}
-        for name in sorted({a for a, _ in touched([nest])} & changed):
+        own = {x.array for x in statements([nest]) if type(x) is Store}
+        for name in sorted({a for a, _ in touched([nest])} & changed - own):
             made = [x for x in s.body if type(x) is Alloc and x.name == name]
             length = made[0].dims[0] if len(made) == 1 else E("dim", (name, 0), INT, 0, 2**40)
             inside = any(type(x) is Alloc and x.name == name for x in statements(s.body))
@@ -218,6 +261,149 @@ class Tiling:
             return s._replace(**changed)
 
         return [each(s) for s in body]
+
+
+class Ragged:
+    """A nest over a tile's turns whose inner loop has other ends in each turn, as in a triangle: products of a matrix
+    with a row for each turn, which is zero outside of these ends. Of what is multiplied with these zeros nothing comes,
+    whatever it is (products.zero_where_zero)."""
+
+    def __init__(self, tiling: Tiling, s: For, nest: For, ends: tuple[E, E], lowest: E) -> None:
+        self.tiling, self.s, self.nest, self.ends, self.lowest = tiling, s, nest, ends, lowest
+        (self.each,) = nest.body
+        if len(self.each.body) != 1 or type(self.each.body[0]) is not For:
+            raise Apart
+        (self.inner,) = self.each.body
+        body = self.inner.body
+        if self.inner.step not in (1, -1) or self.inner.exact or any(type(x) not in (Assign, Store) for x in body):
+            raise Apart
+        if exposed(body) & bound(body) or not all(summed(body, x.array) for x in body if type(x) is Store):
+            raise Apart
+        self.turns, self.fine = {s.var, nest.var, self.inner.var}, const(True)
+        self.sums: list[Store] = []
+        known: dict[str, E] = {}
+        for x in body:
+            if type(x) is Store:
+                index = tuple([self.even(replaced(i, known, True)) for i in x.index])
+                self.sums.append(Store(x.array, index, self.even(replaced(x.value, known, True))))
+            elif x.name in known:
+                raise Apart
+            else:
+                known[x.name] = replaced(x.value, known, True)
+
+    def made(self) -> list:
+        s, new = self.s, self.tiling.fresh
+        number = lambda op, *args: E(op, args, INT, 0, 2**40)
+        start, count = bounds(self.inner)
+        places = [i for x in self.sums for e in expressions(x) for y in walk(e) if y.op == "load" for i in y.args[1:]]
+        self.ahead = next(filter(None, map(self.shift, places)), const(0))
+        low = number("add", self.ahead, start)
+        factors = {repr(g): g for x in self.sums if (g := self.factor(x)) is not None}
+        self.check(low, count, self.fine, *factors.values())
+        if len(factors) != 1:
+            raise Apart
+        (self.row,) = factors.values()
+        first, last, least, turn, at = (new(what) for what in ("first", "last", "least", "turn", "at"))
+        self.table, self.first = self.tiling.new("table"), first
+        kind = self.row.kind
+        self.tiling.program.arrays[self.table] = Array(self.table, kind, 2, self.table)
+        here = lambda e: replaced(e, {s.var: turn}, True)
+        end = number("add", low, count)
+        nearer = [("min", first, low), ("max", last, end), ("min", least, count)]
+        begin = [Assign(x.args[0], replaced(e, {s.var: self.ends[0]}, True)) for _, x, e in nearer]
+        move = [Assign(x.args[0], number(op, x, here(e))) for op, x, e in nearer]
+        put = Store(self.table, self.place(turn, at), here(self.moved(self.row, at)))
+        fill = For(turn.args[0], *self.ends, s.step, [For(at.args[0], here(low), here(end), 1, [put], False)], False)
+        room = Alloc(self.table, (const(TURNS), number("sub", last, first)), True)
+        products = [self.product(x, first, last) for x in self.sums]
+        fine = E("and", (E("ge", (least, const(TURNS)), BOOL, 0, 1), self.fine), BOOL, 0, 1)
+        return [
+            *begin,
+            For(turn.args[0], *self.ends, s.step, move, False),
+            If(fine, [room, fill, *products], [self.nest]),
+        ]
+
+    def check(self, *fixed: E) -> None:
+        """Raises Apart unless expressions are the same whenever a nest runs, but for the turn."""
+        changed = (bound(self.s.body) | self.turns) - {self.s.var, self.inner.var}
+        made = {x.name for x in statements(self.s.body) if type(x) is Alloc}
+        stored = {x.array for x in self.sums}
+        for x in (y for e in fixed for y in walk(e)):
+            bad = {"var": changed, "load": made | stored, "dim": made}.get(x.op, ())
+            if x.args and x.args[0] in bad:
+                raise Apart
+
+    def factor(self, x: Store) -> E | None:
+        """What a slope is multiplied with, if it has no part in the outer loop."""
+        if slope(x.value.args[1]) is None:
+            raise Apart
+        g = plain(plain(x.value.args[1].args[2]).args[0])
+        return None if self.nest.var in variables(g) else g
+
+    def place(self, turn: E, at: E) -> tuple[E, E]:
+        """Where the table has what belongs to a turn."""
+        return E("sub", (turn, self.lowest), INT, 0, TURNS), E("sub", (at, self.first), INT, 0, 2**40)
+
+    def around(self, body: list) -> For:
+        return self.nest._replace(body=[self.each._replace(body=body)])
+
+    def product(self, x: Store, start: E, stop: E) -> For:
+        """The nest of a sum over all that a turn has."""
+        at = self.tiling.fresh("at")
+        turn = E("var", (self.s.var,), INT)
+        row = {repr(self.moved(self.row, at)): E("load", (self.table, *self.place(turn, at)), self.row.kind)}
+        value = mapped(self.moved(x.value, at), row)
+        x = Store(x.array, tuple([self.moved(i, at) for i in x.index]), value)
+        loop = For(at.args[0], start, stop, 1, [x], False)
+        found = strong_product(self.around([loop]))
+        if found is None:
+            raise Apart
+        if found[0].loops[1].var != at.args[0]:
+            return self.around([loop])
+        old, more = x.value.args
+        sum_ = self.tiling.new("sum")
+        self.tiling.program.kinds[sum_] = more.kind
+        total = E("var", (sum_,), more.kind)
+        loop = loop._replace(body=[Assign(sum_, E("add", (total, more), more.kind))])
+        all_ = x._replace(value=E("add", (old, total), old.kind))
+        return self.around([Assign(sum_, const(0.0, more.kind)), loop, all_])
+
+    def even(self, e: E) -> E:
+        """An expression in which the lesser of a turn's place and a length is that place, where that is `fine`."""
+        args = tuple([self.even(a) if isinstance(a, E) else a for a in e.args])
+        if e.op == "min" and len(args) == 2:
+            for x, length in (args, args[::-1]):
+                if variables(x) & self.turns == {self.s.var} and not variables(length) & self.turns:
+                    for end in (self.ends[0], E("sub", (self.ends[1], const(self.s.step)), INT, 0, 2**40)):
+                        less = E("le", (replaced(x, {self.s.var: end}, True), length), BOOL, 0, 1)
+                        self.fine = E("and", (self.fine, less), BOOL, 0, 1)
+                    return x
+        return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
+
+    def shift(self, e: E) -> E | None:
+        """By how much a place is ahead of the inner loop, if that changes from turn to turn."""
+        if e.op != "add" or not any(x.op == "var" and x.args[0] == self.inner.var for x in e.args):
+            return None
+        (other,) = [x for x in e.args if x.op != "var" or x.args[0] != self.inner.var][:1] or [const(0)]
+        return other if variables(other) & self.turns == {self.s.var} else None
+
+    def moved(self, e: E, at: E) -> E:
+        """An expression by the place that the inner loop is ahead of."""
+        if e.op == "add" and e.kind.code == INT.code and {*map(repr, e.args)} == {self.inner.var, repr(self.ahead)}:
+            return at
+        if e.op == "var" and e.args[0] == self.inner.var:
+            return at if self.ahead.op == "const" else E("sub", (at, self.ahead), INT, 0, 2**40)
+        args = tuple([self.moved(a, at) if isinstance(a, E) else a for a in e.args])
+        return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
+
+
+def mapped(e: E, others: dict[str, E]) -> E:
+    """An expression with others in the place of those that read like these."""
+    found = others.get(repr(e))
+    if found is not None:
+        return found
+    args = tuple([mapped(a, others) if isinstance(a, E) else a for a in e.args])
+    return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
 
 
 def read(s: Any) -> set[str]:
