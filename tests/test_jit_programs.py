@@ -172,7 +172,7 @@ def writes_through_reshape(x: Any) -> Any:
 def orders(x: Any) -> Any:
     z = np.ascontiguousarray(x)
     z[0, 0] = 50.0
-    return x.flags.c_contiguous, x.strides, (x * 2).ravel("K"), x.flatten("A"), x.copy().strides
+    return x.flags.c_contiguous, x.strides, (x * 2).ravel("K"), x.flatten("A"), x.copy().strides, (x * 2).tobytes("A")
 
 
 def divides(x: Any, d: Any) -> Any:

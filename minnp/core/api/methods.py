@@ -135,7 +135,11 @@ def _conj(a: Any) -> Any:
 
 
 def _bytes_of(name: str) -> Callable:
-    return lambda a, *args, **kwargs: getattr(onp.asarray(asked(a, onp.ndarray)), name)(*args, **kwargs)
+    def call(a: Any, *args: Any, **kwargs: Any) -> bytes:
+        value = onp.asarray(asked(a, onp.ndarray))  # which compiled code lays out as it likes
+        return getattr(onp.asfortranarray(value) if a.flags.fnc else value, name)(*args, **kwargs)
+
+    return call
 
 
 for _name in ("tobytes", "tostring", "dumps"):
