@@ -12,7 +12,7 @@ import scipy.special
 import scipy.stats
 
 import minnp.numpy as np
-from minnp import grad, hessian, hvp, jacobian, value_and_grad, vjp
+from minnp import grad, hessian, hvp, jacobian, jit, value_and_grad, vjp
 from minnp.core.rows.dispatch import DEFINITIONS
 from minnp.errors import NotDifferentiableError
 from minnp.scipy import special, stats
@@ -226,6 +226,19 @@ def test_multivariate_normal_and_dirichlet():
     )
     check_grads(lambda a: stats.dirichlet.logpdf(p, a), (alpha,))
     check_grads(lambda a: stats.dirichlet.pdf(onp.stack([p, p[::-1]], 1), a), (alpha,))
+
+
+@pytest.mark.parametrize("shape", [(1,), (3,), (3, 1), (1, 1), (3, 1, 1)])
+@pytest.mark.parametrize("name", ["multivariate_normal", "multivariate_t"])
+def test_axes_of_length_1_are_left_out_where_scipy_does(name, shape):
+    """A judge's density of points on a line was a column, which broadcast beside weights."""
+    x, theirs = onp.random.RandomState(0).standard_normal(shape), getattr(scipy.stats, name)
+    for density in (lambda of, x: of.logpdf(x, [0.1], [[2.0]]), lambda of, x: of.pdf(x)):
+        value, wanted = jit(partial(density, getattr(stats, name)))(np.array(x)), density(theirs, x)
+        assert onp.shape(value) == onp.shape(wanted)
+        onp.testing.assert_allclose(value, wanted, rtol=1e-12)
+    flat = onp.random.RandomState(0).standard_normal((1, 3))
+    assert jit(lambda x: getattr(stats, name).logpdf(x, onp.zeros(3), onp.eye(3)))(np.array(flat)).shape == ()
 
 
 DRAW = onp.random.RandomState(3).standard_normal

@@ -16,7 +16,7 @@ from ..core.rows.dispatch import defines
 from ..numpy import ufuncs as uf
 from ..numpy.arguments import as_array, number, plain
 from ..numpy.reductions import sum_
-from ..numpy.shaping import concatenate
+from ..numpy.shaping import concatenate, squeeze
 from ..numpy.systems import T, column, slogdet, solve
 from ..numpy.ufuncs import exp, square, where
 from .bessel import ive
@@ -24,12 +24,14 @@ from .functions import multigammaln
 from .rows import gammaln, psi, xlogy
 
 
-def density(name: str, log_density: Callable, kind: str = "pdf") -> None:
-    """Define a distribution's logpdf and pdf (or logpmf and pmf); a SciPy without it is passed over."""
+def density(name: str, log_density: Callable, kind: str = "pdf", squeezes: bool = True) -> None:
+    """Define a distribution's logpdf and pdf (or logpmf and pmf); a SciPy without it is passed over. Of most
+    distributions SciPy leaves out the axes of length 1 of a result."""
     distribution = getattr(stats, name, None)
+    log = (lambda *args, **kwargs: squeeze(log_density(*args, **kwargs))) if squeezes else log_density
     if distribution is not None:
-        defines(getattr(distribution, f"log{kind}"))(log_density)
-        defines(getattr(distribution, kind))(lambda *args, **kwargs: exp(log_density(*args, **kwargs)))
+        defines(getattr(distribution, f"log{kind}"))(log)
+        defines(getattr(distribution, kind))(lambda *args, **kwargs: exp(log(*args, **kwargs)))
 
 
 def _gaussian(x: Any, mean: Any, cov: Any) -> tuple[Any, Any, Any, int]:
@@ -158,7 +160,7 @@ def _sphere_logpdf(x: Any, mu: Any = None, kappa: Any = 1) -> Any:
     return norm + kappa * sum_(as_array(x) * mu, axis=-1)
 
 
-density("vonmises_fisher", _sphere_logpdf)
+density("vonmises_fisher", _sphere_logpdf, squeezes=False)
 
 
 # ------------------------------------------------------------------ counts of several kinds
@@ -183,5 +185,5 @@ def _dirichlet_logpmf(x: Any, alpha: Any, n: Any) -> Any:
     return _counted(k, n, gammaln(total) + gammaln(n + 1.0) - gammaln(n + total) + sum_(each, axis=-1))
 
 
-density("multinomial", _multinomial_logpmf, "pmf")
-density("dirichlet_multinomial", _dirichlet_logpmf, "pmf")
+density("multinomial", _multinomial_logpmf, "pmf", squeezes=False)
+density("dirichlet_multinomial", _dirichlet_logpmf, "pmf", squeezes=False)
