@@ -61,6 +61,9 @@ WANTING = (VirtualArray.__name__, "__array__ method not producing an array")  # 
 RECORDING = 0.5  # of what a function may take at first: the rest is for its graph
 SINGLES = 1_000  # operations of Python's numbers
 MANY, MOST = 2_500, 10_000  # nodes of a graph, after which the rest of the program runs as it is: at the latter always
+# nodes of unrolled loops, so many for a line of the program on average, that take so many times as long to record as to
+# run: a graph of more takes longer to make than it saves in thousands of calls
+UNROLLED, TURNS, TIMES = 1_000, 32, 4
 
 
 class CaptureTrace(Trace):
@@ -78,6 +81,7 @@ class CaptureTrace(Trace):
     __slots__ = (
         *(
             "asked",
+            "computing",
             "constants",
             "counted",
             "deadline",
@@ -92,6 +96,7 @@ class CaptureTrace(Trace):
             "known",
             "left",
             "lent_numbers",
+            "lines",
             "loops",
             "may_leave",
             "outside",
@@ -109,6 +114,8 @@ class CaptureTrace(Trace):
         self.known: dict[int, tuple[Any, Node]] = {}
         self.handling = onp.geterr()
         self.deadline = budget.Deadline()
+        self.computing = 0.0  # seconds of what the program computes itself
+        self.lines: set[str] = set()  # of the program, from which the nodes come
         self.lent_numbers = False  # whether something stands for a number of Python's
         self.counted = False  # whether it is one of the reasons that `state.busy` counts
         self.decisions = 0.0
@@ -204,12 +211,22 @@ class CaptureTrace(Trace):
         node.meta["value"] = ()  # no array
         self._effect(guard, node, "value", True)
 
+    def too_long(self, count: int) -> str:
+        """Why a graph of so many nodes is not to become longer, or ""."""
+        if count > MOST:
+            return f"does more than {MOST} things"
+        if count > MANY and self.deadline.passed(RECORDING):
+            return f"takes more than {RECORDING * budget.seconds} s to record"
+        recording = budget.seconds - self.deadline.left()
+        small = self.fast and self.may_leave and TIMES * self.computing < recording
+        if small and count > max(UNROLLED, TURNS * len(self.lines)):
+            return f"does more than {UNROLLED} small things, {TURNS} in a line and more"
+        return ""
+
     def process(self, row: Primitive, values: Any, params: dict) -> Any:
-        if (count := len(self.graph)) > MANY and (count > MOST or self.deadline.passed(RECORDING)):
-            seconds = f"{RECORDING * budget.seconds} s"
-            most = f"does more than {MOST} things" if count > MOST else f"takes more than {seconds} to record"
+        if (count := len(self.graph)) > min(UNROLLED, MANY) and (why := self.too_long(count)):
             way = "" if importlib.util.find_spec("llvmlite") else ": pip install llvmlite, which compiles loops"
-            self.ends(f"the function's Python, loops that stay Python unrolled, {most}{way}")
+            self.ends(f"the function's Python, loops that stay Python unrolled, {why}{way}")
             return bind(row, values, params)
         if any(type(v) is Live for v in values):
             values = self._numbers(row, [v.fixed() if type(v) is Live and v.trace is not self else v for v in values])
@@ -241,7 +258,7 @@ class CaptureTrace(Trace):
         if holds_objects(y):
             self.ends(OBJECTS)
             return y
-        self.deadline.leave_out(begin)  # the program computes that in any case, recorded or not
+        self.computing += self.deadline.leave_out(begin)  # the program computes that in any case, recorded or not
         target = self._under(row)
         draws = False
         if host is not None:  # said as the user said it
@@ -252,7 +269,8 @@ class CaptureTrace(Trace):
             self.seeded |= row.name == "random.seed"
             draws = row.name.startswith("random.") and not any(made) and not self.seeded
         node = self.graph.create_node("call_function", target, args, recorded, name=row.name.rpartition(".")[2])
-        node.meta["where"] = user_line()
+        self.lines.add(line := user_line())
+        node.meta["where"] = line
         self._follow(node, draws)
         if target is row and (now := onp.geterr()) != self.handling:
             node.meta["handling"] = now

@@ -6,7 +6,6 @@ with the reductions that end them, are one pass over memory, shared by all cores
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -41,7 +40,7 @@ class NoTime(Exception):
     """Machine code would come too late."""
 
 
-def compile_native(graph: Graph, left: Callable[[], float] | None = None) -> Graph:
+def compile_native(graph: Graph, left: float | None = None) -> Graph:
     """The graph with what can be compiled in machine code; sums and elementary functions may differ by a few ulp.
 
     left    the seconds that are left for it. Raises NoTime where it would take more
@@ -65,7 +64,7 @@ def compile_native(graph: Graph, left: Callable[[], float] | None = None) -> Gra
         return graph
     frame(graph)
     length = sum(len(k.text.body) for k in kernels if k.text is not None)
-    if left is not None and length / FAST > left():
+    if left is not None and length / FAST > left:
         raise NoTime
     assemble(kernels)
     tile(graph)

@@ -36,7 +36,7 @@ from ..graph.signature import Static, changes, exactly, guard_of, kind
 from ..llvm import engine as native
 from ..loops import RAN, recursive, staged
 from ..passes import optimize
-from ..rows import budget, policy
+from ..rows import policy
 from ..rows.error_state import asked
 from ..rows.on_device import free
 from ..rows.pytree import all_besides, of_containers, open_tree, tree_flatten
@@ -478,8 +478,7 @@ class Jitted(Dispatch):
         stays = [p for p in found if p.stays()]
         path = known or Specialisation(captured, inputs, self.compiler, backend, stays, hurries=True)
         if path is not known and path.late:
-            late = f"would take more than {budget.seconds} s with what came before: NumPy runs them"
-            self._reports(f"machine code of {path.doubtful} {late}")
+            self._reports(f"machine code of {path.doubtful} would take too long to make: NumPy runs them")
         paths[:] = [path, *(p for p in paths if p is not path)]  # at once: other threads may look meanwhile
         if captured.written and not path.apart([values[i] for i in inputs]):
             return self.function(*args, **kwargs)

@@ -26,6 +26,7 @@ from ..graph.placement import SEVERAL, by_rows, device_of, stay
 from ..graph.streams import streams
 from ..llvm import engine as native
 from ..passes import fuse_elementwise, optimize
+from ..rows import budget
 from ..rows.primitive import Meta, Primitive
 from ..rows.pytree import of_containers, open_tree
 from ..rows.value import Buffer, Host
@@ -34,6 +35,7 @@ from .executor import compile_host
 from .overwriting import donate_to_loops, read_arguments, write_arguments
 from .unrolled import gather_parts
 
+PART = 0.25  # of what compiling may take, for unrolled loops
 UNROLLED = 2_500  # nodes of a graph that is still made machine code
 STEPS, TURNS = 64, 4  # nodes of a graph, and how many a line of the program has, that may be those of unrolled loops
 LARGE = 1 << 14  # elements of an array that threads may share
@@ -93,7 +95,8 @@ class Specialisation:
             compiler = compiler if backend is None else "numpy"
             try:
                 hurry = hurries and self.unrolled and compiler == "auto"
-                graph = lowered(graph, compiler, captured.deadline.left if hurry else None)
+                left = min(captured.deadline.left(), PART * budget.seconds) if hurry else None
+                graph = lowered(graph, compiler, left)
             except NoTime:
                 self.late = True
                 graph = lowered(graph, "numpy")
@@ -264,7 +267,7 @@ def unrolled(graph: Graph) -> int:
     return len(lines) if len(lines) > max(STEPS, TURNS * len(set(lines))) else 0
 
 
-def lowered(graph: Graph, compiler: str, left: Callable[[], float] | None = None) -> Graph:
+def lowered(graph: Graph, compiler: str, left: float | None = None) -> Graph:
     """The graph as core's executor runs it best: groups of nodes compiled, or fused. Raises NoTime where fewer seconds
     are left than that takes."""
     if len(graph) > UNROLLED:  # of an unrolled loop: machine code would take longer to make than it ever saves

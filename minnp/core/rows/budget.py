@@ -14,8 +14,9 @@ def set_compile_budget(limit: float) -> float:
 
     A loop that would take longer is Python's, and `minnp.report()` says so; one that would take more than half of it
     is compiled with less optimisation. A function whose Python does more than 2,500 things, and takes more than half of
-    it to record (what they compute is not counted), runs as it is; one of unrolled loops whose machine code would be
-    late by then is NumPy's. The default is 2, or the environment's MINNP_COMPILE_BUDGET.
+    it to record (what they compute is not counted), runs as it is, and so does one whose loops stay Python and do more
+    than 1,000 things with small arrays. Unrolled loops whose machine code would take a quarter of it are NumPy's. The
+    default is 2, or the environment's MINNP_COMPILE_BUDGET.
 
     Raises ValueError unless the limit is positive.
 
@@ -58,9 +59,11 @@ class Deadline:
     def __init__(self) -> None:
         self.end = time.thread_time() + seconds
 
-    def leave_out(self, begin: float) -> None:
-        """Not count the time since then, by `time.thread_time`."""
-        self.end += time.thread_time() - begin
+    def leave_out(self, begin: float) -> float:
+        """Not count the time since then, by `time.thread_time`; the seconds."""
+        took = time.thread_time() - begin
+        self.end += took
+        return took
 
     def passed(self, share: float = 1.0) -> bool:
         """Whether this share of the time is used up."""
