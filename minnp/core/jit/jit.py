@@ -266,12 +266,21 @@ class Jitted(Dispatch):
         """`_eager`; after calls in which no loop ran compiled, the function as it is, for so many of them again."""
         plain = self.plain.get(key)
         if plain is None:
-            plain = self.plain[key] = Plain(lambda args, kwargs: self._uncaptured(key, args, kwargs))
+            plain = self.plain[key] = Plain(lambda args, kwargs: self._waited(key, args, kwargs))
         before, began = RAN[0], perf_counter()
         looks = not plain.rest
         out = self._eager(*args, **kwargs) if looks else self.function(*args, **kwargs)
         plain.took(perf_counter() - began, looks, RAN[0] != before)
         return out
+
+    def _waited(self, key: Any, args: tuple, kwargs: dict) -> Any:
+        """`_uncaptured`, called by the C part, also while captures wait."""
+        if (left := self.waiting.get(key, 0)) > 0:  # threads may have counted one call too much
+            self.waiting[key] = left - 1
+            self.calls -= 1  # which it counted as one that a path was found for
+            if left == 1:
+                self.forget()
+        return self._uncaptured(key, args, kwargs)
 
     def _marked(self, args: tuple, kwargs: dict) -> tuple:
         """The arguments, each static one a leaf that its value identifies."""
@@ -369,9 +378,12 @@ class Jitted(Dispatch):
             if ended in self.ended or exact in self.ended:
                 self._remember(key[0], self.plain[ended].paths, self.fixed.get(key, set()), values)
             return out
-        if self.waiting.get(key):
+        if self.waiting.get(key, 0) > 0:
             self.waiting[key] -= 1
-            return self._uncaptured(key, args, kwargs)
+            out = self._uncaptured(key, args, kwargs)
+            if self.waiting[key] > 0:
+                self._remember(key[0], self.plain[key].paths, set(), values)
+            return out
         if not self.captures and (name := recursive(self.function)):
             self._ends(key, f"{name} calls itself")
             self.paths.setdefault(exact, [])
@@ -495,9 +507,12 @@ class Jitted(Dispatch):
         self._reports(why)
 
     def _of_no_use(self, key: Any) -> None:
-        """After some captures that raised, or that found what is known, the next waits, each time twice as long."""
+        """After some captures that raised, or that found what is known, the next waits, each time twice as long; to
+        tell known paths apart meanwhile takes longer than the function."""
         n = self.useless[key] = self.useless.get(key, 0) + 1
         self.waiting[key] = 1 << min(n, 16) if n > TRIES else 0
+        if n > TRIES:
+            self.forget()
 
     def _gives_up(self, key: Any, branches: bool) -> None:
         """From now on the function runs as it is for arguments of which no path is known."""

@@ -312,6 +312,7 @@ class Program:
         # where a stream lies, its class, a method ("": of its bits) -> the inputs that are addresses (draws.py)
         self.draws: dict[tuple, list[str]] = {}
         self.notes: list = []  # what the last outputs say of NumPy's warnings (warned.py)
+        self.beginning: tuple | None = None  # as runtime.turns found it
         self.file, self.line = "", 0
         self.mark = "~"  # behind the names of cotangents, with the order of the derivative
         self.nested = False  # whether it is a loop of loops

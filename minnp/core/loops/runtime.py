@@ -159,11 +159,8 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
             site.rest -= 1
             return None
         pace, names = site.pace, sys._getframe(1).f_locals
-        if (
-            not state.busy
-            and (pace.rest or pace.asked)
-            and not any(type(names.get(n)) is VirtualArray for n in site.reads)
-        ):
+        watched = state.busy and capture.get() is not None
+        if (pace.rest or pace.asked) and not watched and not any(_traced(names.get(n)) for n in site.reads):
             return pace.pythons()
         pace.machine, began = 0.0, perf_counter()
         found = hand_over(site, f, dict(names))
@@ -173,6 +170,10 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
         return found or NOTHING
 
     return ask, called
+
+
+def _traced(x: Any) -> bool:
+    return type(x) is VirtualArray and type(read(x)) is Tracer
 
 
 class Compiled:
@@ -676,6 +677,7 @@ def _run(
     inputs = [values[i.name.removesuffix(".in")] for i in program.given]
     arrays = [(i, x) for i, x in zip(program.inputs, inputs) if i.ndim is not None]
     raw = [read(x) if type(x) in ARRAY_TYPES else x for x in inputs]
+    raw = [v.value if type(v) is Live and not v.trace.alive else v for v in raw]  # of a capture that ended
     bases = [concrete(v) for i, v in zip(program.inputs, raw) if i.ndim is not None]
     watching = capture.get() if state.busy else None
     if streams is not None:
@@ -683,7 +685,6 @@ def _run(
             if not program.nested and turns(program, values) <= FEW:
                 return None
             return _after(watching, "captured code draws random numbers in a loop", site, f, names)
-        raw = [v.value if type(v) is Live and not v.trace.alive else v for v in raw]  # of a capture that ended
         if any(type(v) in (Tracer, Live) for v in raw):
             return None
     lists = {name: held[name] for name, growing in program.lists.items() if not growing.own}
@@ -938,13 +939,11 @@ def _few(row: LoopRow, values: dict[str, Any]) -> bool:
     return any(onp.size(x) >= large for x in values.values())
 
 
-def turns(program: Program, values: dict[str, Any]) -> float:
-    """How often the loop runs, as far as it is told by what it is given."""
+def _beginning(program: Program) -> tuple[For | None, dict]:
+    """(the first loop, what its ends are made of)."""
     loop = next((s for s in statements(program.body) if type(s) is For), None)
-    if loop is None:
-        return float("inf")
     known: dict[Any, E] = {}
-    for s in statements(program.body):
+    for s in statements(program.body) if loop is not None else ():
         if s is loop:
             break
         if type(s) is Assign:
@@ -952,6 +951,16 @@ def turns(program: Program, values: dict[str, Any]) -> float:
         elif type(s) is View:
             dims = [const(1) if p[0] == "new" else p[2] for p in s.spec if p[0] != "index"]
             known |= {(s.name, axis): d for axis, d in enumerate(dims)}
+    return loop, known
+
+
+def turns(program: Program, values: dict[str, Any]) -> float:
+    """How often the loop runs, as far as it is told by what it is given."""
+    if program.beginning is None:
+        program.beginning = _beginning(program)
+    loop, known = program.beginning
+    if loop is None:
+        return float("inf")
 
     def number(e: E) -> int:
         if e.op == "const":
