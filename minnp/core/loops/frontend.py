@@ -11,6 +11,7 @@ import itertools
 import math
 import operator
 import sys
+import weakref
 from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -2883,6 +2884,12 @@ def one_item(cut: ast.Slice) -> bool:
 
 def converting(s: ast.For) -> ast.For:
     """`for x in y: x = int(x); ...`, where two variables have x's two types."""
+    if s not in _CONVERTED:
+        _CONVERTED[s] = _converted(s)
+    return _CONVERTED[s] or s
+
+
+def _converted(s: ast.For) -> ast.For | None:
     found: dict[str, int] = {}
     for x in stored_names(s.target):
         names = lambda tree, x=x: [n for n in ast.walk(tree) if isinstance(n, ast.Name) and n.id == x]
@@ -2892,7 +2899,7 @@ def converting(s: ast.For) -> ast.For:
                 if x == y == z:
                     found[x] = first  # type: ignore[assignment]
     if not found:
-        return s
+        return None
     s = copy.copy(s)
     s.target, s.body = copy.deepcopy(s.target), list(s.body)
     for x, k in found.items():
@@ -2903,8 +2910,17 @@ def converting(s: ast.For) -> ast.For:
     return s
 
 
-def stored_names(tree: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del))}
+def stored_names(tree: ast.AST) -> frozenset[str]:
+    found = _STORED.get(tree)
+    if found is None:
+        names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+        found = _STORED[tree] = frozenset([n.id for n in names if isinstance(n.ctx, (ast.Store, ast.Del))])
+    return found
+
+
+# of trees that every pass over a loop asks for again
+_STORED: weakref.WeakKeyDictionary[ast.AST, frozenset[str]] = weakref.WeakKeyDictionary()
+_CONVERTED: weakref.WeakKeyDictionary[ast.For, ast.For | None] = weakref.WeakKeyDictionary()
 
 
 def library(f: Any) -> bool:

@@ -212,8 +212,8 @@ class LoopRow(Primitive):
         self.dynamic = "shape" if self.program.results else ""
 
     def run(self, values: list) -> tuple:
-        """The results for values that traces follow. The first run is that of code compiled in little time: a graph
-        often has another program instead, the derivative or a part of this one."""
+        """The results for values that traces may follow. The first run is that of code compiled in little time: a
+        graph often has another program instead, the derivative or a part of this one, and a program may run once."""
         code = self.code
         if not code.built:
             code.trying = get_ident()
@@ -741,7 +741,7 @@ def _run(
             v.trace.within(v, *RANGES[i.kind])
     written = [None if i.name in program.rebound else x for i, x in arrays if i.written]
     try:
-        if traced:
+        if traced or (streams is None and not (found.code.built or found.code.baseline)):
             out = found.row.run(raw)
         else:
             for x in written:

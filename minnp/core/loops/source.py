@@ -312,6 +312,7 @@ class Rewriter(ast.NodeTransformer):
         self.depth = self.caught = 0
         said = [n for n in ast.walk(tree) if isinstance(n, (ast.Global, ast.Nonlocal))]
         self.others = {name for n in said for name in n.names}  # variables of others
+        self.loads = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)]
         self.shared = {*code.co_cellvars, *code.co_freevars} | self.others
 
     def visit_Try(self, node: Any) -> Any:
@@ -330,13 +331,7 @@ class Rewriter(ast.NodeTransformer):
 
     def loop(self, node: ast.For | ast.While) -> Any:
         inside, anew = {id(n) for n in ast.walk(node)}, bound_first(node)
-        loads = [
-            n.id
-            for n in ast.walk(self.tree)
-            if isinstance(n, ast.Name)
-            and not isinstance(n.ctx, ast.Store)
-            and (id(n) not in inside or (self.depth and n.id not in anew))
-        ]
+        loads = [n.id for n in self.loads if id(n) not in inside or (self.depth and n.id not in anew)]
         nested = [
             n
             for n in ast.walk(node)
