@@ -194,6 +194,23 @@ def test_what_the_program_computes_is_not_time_to_record(monkeypatch):
     assert (module(np.array(X)) == f(np.array(X))).all()
 
 
+def test_unrolled_loops_of_many_small_steps_are_pythons(monkeypatch):
+    for name, value in (("UNROLLED", 30), ("TURNS", 4), ("TIMES", 0)):
+        monkeypatch.setattr(capture, name, value)
+
+    def f(x):
+        for k in range(40):
+            x = x * "12".count(str(k)) + 1
+        return x
+
+    minnp.report(reset=True)
+    g = jit(f)
+    assert [typed(g(np.array(X))) for _ in range(2)] == [typed(f(X))] * 2
+    assert g.captures == 0
+    assert any("does more than 30 small things" in r["why"] for r in minnp.report(reset=True))
+    assert typed(fx.capture(f, np.array(X))(np.array(X))) == typed(f(X))
+
+
 def test_arguments_that_are_scalars_are_not_written():
     def f(s, x):
         OUTSIDE[0] = 1.0

@@ -10,6 +10,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad, jit, vmap
+from minnp.core.compiled import fastpath
 
 X = onp.arange(1.0, 7.0, dtype="f4")
 WHOLE, BROKEN = (1, 2, 3, 2, 5), (0.5, 1.5, 2.5, -1.5, 3.5)
@@ -71,6 +72,18 @@ def outcome(f: Any, x: Any, n: Any) -> Any:
     except (TypeError, IndexError) as error:
         return type(error)
     return out if isinstance(out, tuple) else (out,)
+
+
+@pytest.mark.skipif(fastpath is None, reason="without the C part every call is looked at")
+def test_known_paths_are_not_asked_while_captures_wait():
+    g = jit(lambda x: x * int(x[0]))
+    for k in range(7):
+        g(np.array(X + k))
+    missed = g.cache_info()["guard_failures"]
+    for k in range(7, 10):
+        onp.testing.assert_array_equal(g(np.array(X + k)), (X + k) * int(X[0] + k))
+    assert g.cache_info()["guard_failures"] == missed
+    assert g.captures == 5
 
 
 @pytest.mark.dealt

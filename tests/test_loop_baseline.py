@@ -47,6 +47,13 @@ def made(x):
     return y
 
 
+def appended(x):
+    found = []
+    for i in range(12):
+        found.append(x[i % len(x)] * i)
+    return np.array(found)
+
+
 def paths(n):
     return n if n < 2 else paths(n - 1) + paths(n - 2)
 
@@ -72,7 +79,7 @@ def builds(request, monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("f", PROGRAMS)
+@pytest.mark.parametrize("f", [*PROGRAMS, appended])  # no graph has a loop that appends
 def test_all_runs_give_the_same(f, builds):
     x = onp.linspace(0.1, 1.0, 6)
     compiled_f, expected = jit(f), f(np.array(x))

@@ -68,6 +68,16 @@ def floats_in_arrays_of_integers(x, i):
     return pixels, small
 
 
+def places_that_numpy_finds(x, i):
+    total, n = 0.0, 0
+    for k in np.argsort(i, kind="stable"):
+        total = total * 0.5 + x[k]
+    for u in np.unique(i):
+        if u > 3:
+            n += u
+    return total, n
+
+
 def medians_and_sorted_rows(x, i):
     out, n = np.zeros((8, 3)), 0.0
     for k in range(8):
@@ -401,7 +411,7 @@ def branches_that_are_reached(x, i):
     return s, seen
 
 
-PROGRAMS = [a_module_in_a_comprehension_alone, floats_in_arrays_of_integers]
+PROGRAMS = [a_module_in_a_comprehension_alone, floats_in_arrays_of_integers, places_that_numpy_finds]
 PROGRAMS += [generators, names_of_generators_are_their_own, comprehensions, walrus, rounding, backwards, membership]
 PROGRAMS += [ranges_that_conditions_choose, tuples_that_conditions_choose, indices_of_arrays]
 PROGRAMS += [starred, lists_as_indices, functions, tuples_bound_anew, tuples_exchanged, the_same_nan]

@@ -47,6 +47,7 @@ from ..transforms.grad import compiling, function_of, without
 from .specialisation import Specialisation, apart, steps_back
 
 TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
+WAYS = 4  # captures in a row that found others than those before, of functions that seem to take few ways
 KEYS = 8  # keys whose captures all ended before the function did, after which it is not captured for others
 IDLE = 4  # calls in a row in which no loop ran compiled, after which Python runs the function
 MANY_PATHS = 6  # to tell so many apart is timed
@@ -482,8 +483,9 @@ class Jitted(Dispatch):
         known = next((p for p in paths if p.finds(captured) and (anew := p.follows()) is not None), None)
         if known is not None and not anew:  # compiled code rounds otherwise, and its guards see that
             self._of_no_use(key)
-        elif (fixed or captured.bits() > SEVERAL) and self.calls == self.captured_at.get(key, self.calls - 1) + 1:
-            self._of_no_use(key)  # no call since then took a way, or had numbers, that are known
+        elif self.calls == self.captured_at.get(key, self.calls - 1) + 1:
+            # no call since then took a way, or had numbers, that are known: of few ways each may be taken once
+            self._of_no_use(key, TRIES if fixed or captured.bits() > SEVERAL else WAYS)
         else:
             self.useless.pop(key, None)
         self.captured_at[key] = self.calls
@@ -506,12 +508,12 @@ class Jitted(Dispatch):
         self.ended.add(of_any_stream(key))
         self._reports(why)
 
-    def _of_no_use(self, key: Any) -> None:
+    def _of_no_use(self, key: Any, tries: int = TRIES) -> None:
         """After some captures that raised, or that found what is known, the next waits, each time twice as long; to
         tell known paths apart meanwhile takes longer than the function."""
         n = self.useless[key] = self.useless.get(key, 0) + 1
-        self.waiting[key] = 1 << min(n, 16) if n > TRIES else 0
-        if n > TRIES:
+        self.waiting[key] = 1 << min(n, 16) if n > tries else 0
+        if n > tries:
             self.forget()
 
     def _gives_up(self, key: Any, branches: bool) -> None:

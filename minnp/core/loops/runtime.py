@@ -159,8 +159,11 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
             site.rest -= 1
             return None
         pace, names = site.pace, sys._getframe(1).f_locals
-        watched = state.busy and capture.get() is not None
-        if (pace.rest or pace.asked) and not watched and not any(_traced(names.get(n)) for n in site.reads):
+        if (
+            not state.busy
+            and (pace.rest or pace.asked)
+            and not any(type(names.get(n)) is VirtualArray for n in site.reads)
+        ):
             return pace.pythons()
         pace.machine, began = 0.0, perf_counter()
         found = hand_over(site, f, dict(names))
@@ -170,10 +173,6 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
         return found or NOTHING
 
     return ask, called
-
-
-def _traced(x: Any) -> bool:
-    return type(x) is VirtualArray and type(read(x)) is Tracer
 
 
 class Compiled:

@@ -299,6 +299,9 @@ class Pace:
         self.compiled, self.python = [], []
 
 
+PLACES = {"argsort", "argpartition", "argwhere", "flatnonzero", "lexsort", "unique"}  # that a loop goes over
+
+
 class Rewriter(ast.NodeTransformer):
     """Puts the question before every outermost loop, and before what may be a call of a function with loops."""
 
@@ -352,6 +355,13 @@ class Rewriter(ast.NodeTransformer):
             return inner
         self.changed = True
         number = len(self.sites)
+        before: list[ast.stmt] = []
+        if isinstance(inner, ast.For) and not self.depth and self.finds_places(inner.iter):
+            name = f"__over{number}__"
+            before = [ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=inner.iter)]
+            self.local.add(name)
+            for loop in (inner, kept):
+                loop.iter = ast.copy_location(ast.Name(id=name, ctx=ast.Load()), loop.iter)
         wanted = stores & (set(loads) | self.others)
         self.sites.append(Site(kept, wanted, self.local, self.shared, self.caught > 0))
         found = f"__found{number}__"
@@ -364,7 +374,7 @@ class Rewriter(ast.NodeTransformer):
         test = ast.parse(f"not {found}", mode="eval").body
         measured = ast.parse(f"if {found} is False: {LOOP}({~number})").body[0]
         choice = ast.If(test=test, body=[inner, measured], orelse=answers or [ast.Pass()])
-        out = [ask, choice]
+        out = [*before, ask, choice]
         for s in out:
             for n in ast.walk(s):
                 if not hasattr(n, "lineno") and isinstance(n, (ast.stmt, ast.expr)):
@@ -396,6 +406,13 @@ class Rewriter(ast.NodeTransformer):
             name = ast.copy_location(ast.Name(id=CALL, ctx=ast.Load()), node)
             node.func = ast.copy_location(ast.Call(func=name, args=[node.func], keywords=[]), node)
         return node
+
+    def finds_places(self, node: ast.expr) -> bool:
+        """Whether a loop goes over an array that NumPy makes before it, which is no matter of the loop's program."""
+        match node:
+            case ast.Call(ast.Attribute(ast.Name(module), name)) if name in PLACES and module not in self.local:
+                return getattr(self.function.__globals__.get(module), "__name__", "") in ("numpy", "minnp.numpy")
+        return False
 
     def may_loop(self, node: ast.expr) -> bool:
         """Whether a callee may be a function of the user's."""
