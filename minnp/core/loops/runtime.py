@@ -82,6 +82,7 @@ MOST = 32  # programs of one loop
 PATIENCE, LONGEST = 4, 1 << 12  # how often a loop is looked at that Python has to run; how often it then is not
 LOOKED_THROUGH = 1024  # items of a list outside that are looked at in each call
 FEW, MANY = 10, 64  # turns of a loop
+BRIEF = 1e-4  # seconds of machine code in which Python may append as much to lists
 LARGE, MATRIX = 1 << 20, 1 << 12  # elements of an array; of one that others are multiplied with
 
 
@@ -752,7 +753,8 @@ def _run(
             else:
                 out = found.code.run(raw, found.code.in_place, streams)
             seconds = perf_counter() - began if streams is None else streams.seconds
-            site.pace.machine, site.pace.doubtful = seconds, found.row.multiplies
+            site.pace.machine = seconds
+            site.pace.doubtful = found.row.multiplies or (bool(program.lists) and seconds < BRIEF)
     except Unnoted:
         if not found.noting:
             found.noting = True

@@ -241,7 +241,7 @@ class Pace:
 
     def __init__(self) -> None:
         self.machine = 0.0  # seconds of the last call of machine code alone
-        self.doubtful = False  # whether it multiplies matrices
+        self.doubtful = False  # whether it multiplies matrices, or appends little to lists
         self.compiled: list[float] = []
         self.python: list[float] = []
         self.asked = False  # whether Python is to be measured
