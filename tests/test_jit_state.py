@@ -1077,9 +1077,9 @@ def collects_by_key(x: Any, k: Any) -> Any:
 
 def collects_many(x: Any, k: Any) -> Any:
     found: list = []
-    for i in range(100):
+    for i in [*range(100)]:
         found.append(x[i % 4] * i)
-    for i in range(100):
+    for i in [*range(100)]:
         found[i] = found[i] + found[99 - i]
     return np.array(found)
 
