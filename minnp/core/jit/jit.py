@@ -382,7 +382,7 @@ class Jitted(Dispatch):
         if self.waiting.get(key, 0) > 0:
             self.waiting[key] -= 1
             out = self._uncaptured(key, args, kwargs)
-            if self.waiting[key] > 0:
+            if self.waiting[key] > 0 and self.useless.get(key, 0) > TRIES + 1:
                 self._remember(key[0], self.plain[key].paths, set(), values)
             return out
         if not self.captures and (name := recursive(self.function)):
@@ -509,11 +509,11 @@ class Jitted(Dispatch):
         self._reports(why)
 
     def _of_no_use(self, key: Any, tries: int = TRIES) -> None:
-        """After some captures that raised, or that found what is known, the next waits, each time twice as long; to
-        tell known paths apart meanwhile takes longer than the function."""
+        """After some captures that raised, or that found what is known, the next waits, each time twice as long. If
+        none of the calls of the first wait took a known path, later ones are not asked whether they do."""
         n = self.useless[key] = self.useless.get(key, 0) + 1
         self.waiting[key] = 1 << min(n, 16) if n > tries else 0
-        if n > tries:
+        if self.waiting[key] and n > TRIES + 1:
             self.forget()
 
     def _gives_up(self, key: Any, branches: bool) -> None:
