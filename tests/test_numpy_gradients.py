@@ -645,6 +645,12 @@ def test_the_curvature_of_a_variance_at_its_mean():
         onp.testing.assert_allclose(hessian(spread)(x), 2 / 3 * (onp.eye(3) - 1 / 3), atol=1e-12)
 
 
+def test_the_deviation_of_equal_elements_has_the_subgradient_zero():
+    for deviation in (lambda x: mnp.std(x), lambda x: mnp.std(x, where=onp.ones(3, bool))):
+        for f in (grad(deviation), jit(grad(deviation))):
+            onp.testing.assert_array_equal(f(mnp.full(3, 2.0)), onp.zeros(3))
+
+
 def test_shares_of_an_infinite_logaddexp():
     for f in (mnp.logaddexp, mnp.logaddexp2):
         assert [*map(float, grad(f, [0, 1])(onp.inf, 0.0))] == [1, 0]
