@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from threading import get_ident
 from typing import Any
 
@@ -87,6 +87,17 @@ class Code:
         self.in_place = {result: (place, True) for result, place in enumerate(self.places)}
         self.makers = [[maker(k) for k in kinds] for _, kinds, _, _ in program.outputs]
         self.call = self.in_python if fastpath is None or program.draws else self.compiled_call()
+
+    @contextmanager
+    def first_run(self) -> Iterator[None]:
+        """Where a run may be the first one, that of code compiled in little time: a graph often has another program
+        instead, the derivative or a part of this one, and a program may run once."""
+        if not self.built:
+            self.trying = get_ident()
+        try:
+            yield
+        finally:
+            self.trying = 0
 
     @property
     def room(self) -> int:

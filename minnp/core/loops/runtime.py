@@ -9,7 +9,6 @@ import sysconfig
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from threading import get_ident
 from time import perf_counter
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -212,15 +211,9 @@ class LoopRow(Primitive):
         self.dynamic = "shape" if self.program.results else ""
 
     def run(self, values: list) -> tuple:
-        """The results for values that traces may follow. The first run is that of code compiled in little time: a
-        graph often has another program instead, the derivative or a part of this one, and a program may run once."""
-        code = self.code
-        if not code.built:
-            code.trying = get_ident()
-        try:
+        """The results for values that traces follow."""
+        with self.code.first_run():
             return bind(self, values, {})
-        finally:
-            code.trying = 0
 
     def parts(self) -> list[str]:
         """The variable, or array, that each result is of."""
@@ -741,8 +734,11 @@ def _run(
             v.trace.within(v, *RANGES[i.kind])
     written = [None if i.name in program.rebound else x for i, x in arrays if i.written]
     try:
-        if traced or (streams is None and not (found.code.built or found.code.baseline)):
+        if traced:
             out = found.row.run(raw)
+        elif streams is None and not (found.code.built or found.code.baseline):
+            with found.code.first_run():
+                out = found.code.call(*raw)
         else:
             for x in written:
                 if state.tapes:
