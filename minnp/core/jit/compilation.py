@@ -230,7 +230,7 @@ def replace(graph: Graph, group: Cluster) -> Kernel | None:
             inside.add(n)
     nodes = [n for n in nodes if n in inside]
     worth = [n for n in nodes if n in own and n.op == "call_function"]
-    if not worth or (len(worth) < 2 and not group.reductions and (small or not spreads(worth[0]))):
+    if not worth or (len(worth) < 2 and not group.reductions and (small or not slow_alone(worth[0]))):
         return None
     results = [n for n in nodes if n in own and any(u not in own for u in n.users)]
     known: dict[Any, Value] = {}
@@ -322,9 +322,12 @@ def widen(graph: Graph) -> None:
     graph.eliminate_dead_code()
 
 
-def spreads(node: Node) -> bool:
-    """Whether an elementwise node repeats a row or a column of float64: NumPy's loop begins anew for each short row."""
+def slow_alone(node: Node) -> bool:
+    """Whether NumPy takes long for an elementwise node: it asks in passes of their own whether zeros stay zeros, or
+    repeats a row or a column of float64, for which its loop begins anew in each short row."""
     meta = node.meta["value"]
+    if row_name(node).startswith("npx.strong_"):
+        return True
     shapes = [unbroadcast(a).meta["value"].shape for a in node.all_input_nodes]
     return meta.dtype.char == "d" and meta.shape[-1] <= SHORT and any(s and s != meta.shape for s in shapes)
 
