@@ -78,6 +78,7 @@ RANGES = {INT: (-LIMIT, LIMIT), WORD: (0, 2**64 - 1)}  # of Python's integers th
 FOLLOWING = (CaptureTrace, GradTrace, Recording, JvpTrace, BatchTrace)  # which take a loop for a row
 DERIVATIVES = {GradTrace: adjoint, Recording: adjoint, JvpTrace: tangent}
 MOST = 32  # programs of one loop
+LENGTHS = 6  # of them, after which tuples and lists of other lengths are Python's
 PATIENCE, LONGEST = 4, 1 << 12  # how often a loop is looked at that Python has to run; how often it then is not
 LOOKED_THROUGH = 1024  # items of a list outside that are looked at in each call
 FEW, MANY = 10, 64  # turns of a loop
@@ -158,12 +159,11 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
         if site.rest:
             site.rest -= 1
             return None
-        pace, names = site.pace, sys._getframe(1).f_locals
-        if (
-            not state.busy
-            and (pace.rest or pace.asked)
-            and not any(type(names.get(n)) is VirtualArray for n in site.reads)
-        ):
+        pace = site.pace
+        if pace.rest and not state.busy:
+            return pace.pythons()  # to look at the variables takes longer than a few turns
+        names = sys._getframe(1).f_locals
+        if not state.busy and pace.asked and not any(type(names.get(n)) is VirtualArray for n in site.reads):
             return pace.pythons()
         pace.machine, began = 0.0, perf_counter()
         found = hand_over(site, f, dict(names))
@@ -457,7 +457,8 @@ def _handed_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | 
         if there is not None:
             break
     else:
-        if site.compiled >= MOST:
+        of_length = any(what[0] in ("tuple", "list") for what in given.values())
+        if site.compiled >= (LENGTHS if of_length else MOST):
             return None
         site.compiled += 1
         with unseen():
