@@ -373,7 +373,7 @@ def _spread_of(row: Primitive) -> Callable:
         d = a - centre
         squares = real(d * conjugate(d)) if is_complex(d) else d * d  # of absolute values would have no curvature at 0
         total = sum_(_among(squares, where, 0), axis=axis, keepdims=True)
-        out = _shaped(total / maximum(_counted(d, axis, where) - ddof, 0), a, axis, keepdims)
+        out = _shaped(total / maximum(_counted(squares, axis, where) - ddof, 0), a, axis, keepdims)
         if row is var:
             return out
         same = equal(out, 0)  # where all elements are equal the root's slope is infinite: the subgradient 0, as above
