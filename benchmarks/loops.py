@@ -1,21 +1,25 @@
 """Programs of loops under jit, beside NumPy, Numba and JAX.
 
-    python -m benchmarks.loops [--small] [--gradients] [names]
+    python -m benchmarks.loops [--small] [--gradients | --memory] [names]
 
 The programs of benchmarks/programs/loops. Medians in milliseconds, each call on fresh arguments, and the first and
 second call in seconds. Numba, if it is installed, gets the program as it is, in nopython mode, helpers too; JAX gets
 the program in its own words (in_jax.py), in 64 bits. "best" is the faster of these two; what a peer cannot run is left
 out, and so is what gives other numbers. Gradients: of the sum of a program's first result of floats with respect to
 the first argument that it is differentiable in, beside the eager gradient and `jax.jit(jax.grad)`; the other arguments
-are arguments, too, so that nobody computes with them beforehand.
+are arguments, too, so that nobody computes with them beforehand. Memory: the peak of the resident memory in one more
+call of such a gradient above what was resident before it (VmHWM, reset through /proc/self/clear_refs: Linux only), with
+what allocators kept given back first.
 """
 
 import copy
+import ctypes
 import functools
 import statistics
 import sys
 import time
 import warnings
+from pathlib import Path
 
 import numpy
 
@@ -38,6 +42,7 @@ try:
 except ImportError:
     jax = None
 SECONDS, CALLS = 0.5, 15  # of calls of one program: no longer, and no more
+LEAST = 0.1  # MB of a peak: less is pages of the interpreter's
 PLAIN, OURS = functions(numpy), functions(minnp.numpy)
 
 
@@ -138,37 +143,40 @@ def first_of_floats(out):
     return next(x for x in (out if isinstance(out, tuple) else (out,)) if x.dtype.kind == "f")
 
 
+def gradient(name):
+    """The gradient of a program in minnp, as it is."""
+
+    def loss(*given):
+        out = OURS[name](*[x.copy() if isinstance(x, minnp.numpy.ndarray) else x for x in given])
+        return minnp.numpy.sum(first_of_floats(out))
+
+    return grad(loss, CASES[name].wrt[0])
+
+
+def gradient_in_jax(name, arguments):
+    """The compiled gradient in JAX, or the reason that there is none."""
+    if jax is None or name in in_jax.not_reverse:
+        return "absent" if jax is None else "no reverse mode"
+    loss = lambda *given: jax.numpy.sum(first_of_floats(in_jax.PROGRAMS[name](*given)))
+    static = [j for j, x in enumerate(arguments) if isinstance(x, int)]
+    run = jax.jit(jax.grad(loss, CASES[name].wrt[0]), static_argnums=static)
+    return lambda *given: jax.block_until_ready(run(*given))
+
+
+def differentiable(names, size):
+    for name in names:
+        if CASES[name].wrt:
+            yield name, CASES[name].make(getattr(CASES[name], size))[0]
+
+
 def gradients(names, size):
     print(f"{'gradient, ms':21}{'eager':>10}{'minnp':>10}{'first':>7}{'2nd':>6}{'jax':>10}{'first':>7}{'2nd':>6}")
     ratios = {"eager": [], "JAX": []}
-    for name in names:
-        case = CASES[name]
-        if not case.wrt:
-            continue
-        arguments, _ = case.make(getattr(case, size))
-        k = case.wrt[0]
-
-        def loss(*given, f=OURS[name]):
-            out = f(*[x.copy() if isinstance(x, minnp.numpy.ndarray) else x for x in given])
-            return minnp.numpy.sum(first_of_floats(out))
-
-        make = lambda arguments=arguments: ours(arguments)
-        mine, eager = attempt(jit(grad(loss, k)), make), attempt(grad(loss, k), make)
-        of_jax = "absent"
-        if jax is not None:
-            of_jax = "no reverse mode"
-            if name not in in_jax.not_reverse:
-
-                def theirs(*given, f=in_jax.PROGRAMS[name]):
-                    out = f(*given)
-                    return jax.numpy.sum(first_of_floats(out))
-
-                static = [j for j, x in enumerate(arguments) if isinstance(x, int)]
-                run = jax.jit(jax.grad(theirs, k), static_argnums=static)
-                of_jax = attempt(
-                    lambda *given, run=run: jax.block_until_ready(run(*given)),
-                    lambda arguments=arguments: as_jax(arguments),
-                )
+    for name, arguments in differentiable(names, size):
+        make = functools.partial(ours, arguments)
+        mine, eager = attempt(jit(gradient(name)), make), attempt(gradient(name), make)
+        of_jax = gradient_in_jax(name, arguments)
+        of_jax = of_jax if isinstance(of_jax, str) else attempt(of_jax, functools.partial(as_jax, arguments))
         line = f"{name:21}{shown(eager)[:10]}{shown(mine)}{shown(of_jax)}"
         for peer, found in (("eager", eager), ("JAX", of_jax)):
             if not isinstance(found, str) and not isinstance(mine, str):
@@ -179,8 +187,45 @@ def gradients(names, size):
         print(f"{len(found)} programs, geometric mean: {mean(found):.2f} times as fast as {peer}")
 
 
+def resident(what):
+    """VmRSS or VmHWM in bytes."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(what))
+
+
+def peak(f, make):
+    """Bytes of the peak of a call that is not the first."""
+    for _ in range(3):
+        f(*make())
+    given = make()
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = resident("VmRSS")
+    f(*given)
+    return resident("VmHWM") - before
+
+
+def memory(names, size):
+    minnp.memory_reuse(False)
+    print(f"{'gradient, peak in MB':21}{'minnp':>10}{'jax':>10}")
+    ratios = []
+    for name, arguments in differentiable(names, size):
+        mine = peak(jit(gradient(name)), functools.partial(ours, arguments)) / 1e6
+        of_jax = gradient_in_jax(name, arguments)
+        if not isinstance(of_jax, str):
+            try:
+                of_jax = peak(of_jax, functools.partial(as_jax, arguments)) / 1e6
+            except Exception as error:
+                of_jax = type(error).__name__
+        known = not isinstance(of_jax, str)
+        print(f"{name:21}{mine:10.2f}{of_jax if known else of_jax[:20]:>{10 if known else 22}{'.2f' if known else ''}}")
+        if known and min(mine, of_jax) > LEAST:
+            ratios.append(mine / of_jax)
+    print(f"{len(ratios)} programs of more than {LEAST} MB in both, geometric mean: {mean(ratios):.2f} of JAX's")
+
+
 if __name__ == "__main__":
     options = {a for a in sys.argv[1:] if a.startswith("--")}
     chosen = [a for a in sys.argv[1:] if not a.startswith("--")] or list(CASES)
-    run = gradients if "--gradients" in options else speed
+    run = gradients if "--gradients" in options else memory if "--memory" in options else speed
     run(chosen, "small" if "--small" in options else "medium")
