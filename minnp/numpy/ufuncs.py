@@ -236,15 +236,19 @@ cbrt = ufunc("cbrt", lambda g, y, x: over(over(g, 3 * y), y), saves="out", domai
 
 
 def _finite(y: Any) -> Any:
-    """y with a very negative number for -inf, and the largest one for inf: inf - inf would be NaN where 0 is meant, and
-    -inf - -inf where -inf is."""
-    limits = onp.finfo(y.dtype)
-    return minimum(maximum(y, 0.5 * float(limits.min)), float(limits.max))
+    """y with large numbers for inf and -inf: inf - inf would be NaN where 0 is meant, -inf - -inf where -inf is."""
+    large = _large(y.dtype)
+    return minimum(maximum(y, -large), large)
+
+
+def _large(dtype: onp.dtype) -> float:
+    """A number that is small enough for NumPy 1 to take it for one of this dtype."""
+    return 0.9 * float(onp.finfo(dtype).max)
 
 
 def _shares(exp: Primitive) -> tuple[Callable, Callable]:
     """What each of two summands has in the logarithm's slope."""
-    share = lambda g, a, y: times(g, exp(minimum(a, float(onp.finfo(y.dtype).max)) - _finite(y)))
+    share = lambda g, a, y: times(g, exp(minimum(a, _large(y.dtype)) - _finite(y)))
     return lambda g, y, a, b: share(g, a, y), lambda g, y, a, b: share(g, b, y)
 
 
