@@ -97,7 +97,7 @@ def _rebind(function: FunctionType) -> FunctionType:
             theirs = function.__globals__
             name = theirs["__name__"]  # not __module__: NumPy renames that
             seen = {"__import__": _import, "type": _Type, "isinstance": _is}
-            own = {k: theirs[k] for k in ("__name__", "__package__", "__spec__")}  # for imports inside functions
+            own = {k: theirs[k] for k in ("__name__", "__package__", "__spec__") if k in theirs}  # imports ask for them
             names = _GLOBALS.setdefault(name, {**own, "__builtins__": {**vars(builtins), **seen}})
             found = FunctionType(
                 function.__code__, names, function.__name__, function.__defaults__, function.__closure__
