@@ -393,6 +393,7 @@ def test_random_numbers_are_drawn_by_one_thread():
     check(f, "numpy's own", 100)
 
 
+@pytest.mark.long
 def test_uniform_numbers_are_numpys_to_the_bit_in_any_range():
     def f(stream, low, high, n):
         a = np.zeros(n)
@@ -409,6 +410,7 @@ def test_the_state_of_a_mersenne_twister_is_kept_by_its_memory():
     assert draws.words_lie_first()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["Generator", "RandomState", "SFC64", "numpy's own"])
 def test_integers_are_numpys_in_any_range(kind):
     def f(stream, low, high, n):

@@ -110,6 +110,7 @@ def test_binary_operators(name):
             agree(lambda: op(a, b), lambda: in_python(name, a, b), (name, a, b))  # noqa: B023
 
 
+@pytest.mark.long
 def test_unary_operators_and_ufuncs():
     for x in (*ARRAYS.values(), SCALAR, EMPTY, ARRAYS["f4"].T):
         for name in ("neg", "pos", "abs", "invert"):
@@ -337,6 +338,7 @@ def test_flat_copies_products_and_bounds():
             agree(lambda: x.clip(*bounds), lambda: python_of(x.clip)(*bounds), (x, bounds))  # noqa: B023
 
 
+@pytest.mark.long
 def test_parts_numbers_and_iteration():
     """np.split into parts of one length, x.item(), ufuncs of two results, list(x)."""
     by = ((2,), (3, 1), (4, -1), (1,), (0,), (-2,), (5,), (2, 10**30), (2.0,), ([1, 2],), (True,), (2, None))
@@ -456,6 +458,7 @@ def test_writes_are_seen_through_views_taken_before():
     assert onp.asarray(x[0, 1:]).tolist() == [8, 8, 8] == onp.asarray(turned.reshape(-1)[[3, 6, 9]]).tolist()
 
 
+@pytest.mark.long
 def test_numbers_and_results_given():
     """bool, int, float, index, item of an array, f(x, out=o), and functions of which only the definition is known."""
     for x in (*(a[1, 1] for a in ARRAYS.values()), SCALAR, ROW[:1], ROW, EMPTY):

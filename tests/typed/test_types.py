@@ -52,6 +52,7 @@ def test_numpy_programs_have_no_errors(cache: Path) -> None:
     assert check("good.py", cache) == []
 
 
+@pytest.mark.long
 @reads_text
 def test_mistakes_are_found(cache: Path) -> None:
     lines = (HERE / "programs" / "bad.py").read_text().splitlines()
