@@ -287,7 +287,7 @@ def begins(node: Any) -> tuple[int, ...] | None:
         return None
     if len(node.args) != 1 or node.all_input_nodes != [*node.args]:  # a number alone, or a place that is computed
         return None
-    index, part = node.kwargs["index"], node.args[0].meta.get("value") if isinstance(node.args[0], Node) else None
+    index, part = node.kwargs["index"], node.args[0].meta.get("value")
     parts = index if type(index) is tuple else (index,)
     if type(part) is not Meta or part.dtype != meta.dtype or meta.dtype.char not in "fd" or 2 * part.size < meta.size:
         return None
