@@ -19,7 +19,6 @@ import statistics
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy
 
@@ -27,6 +26,7 @@ import minnp
 import minnp.numpy
 from benchmarks.programs.loops import functions
 from benchmarks.programs.loops.cases import CASES
+from benchmarks.tape_memory import resident_peak
 from minnp import grad, jit
 
 try:
@@ -187,22 +187,13 @@ def gradients(names, size):
         print(f"{len(found)} programs, geometric mean: {mean(found):.2f} times as fast as {peer}")
 
 
-def resident(what):
-    """VmRSS or VmHWM in bytes."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(what))
-
-
 def peak(f, make):
     """Bytes of the peak of a call that is not the first."""
     for _ in range(3):
         f(*make())
     given = make()
     ctypes.CDLL(None).malloc_trim(0)
-    Path("/proc/self/clear_refs").write_text("5")
-    before = resident("VmRSS")
-    f(*given)
-    return resident("VmHWM") - before
+    return resident_peak(lambda: f(*given))
 
 
 def memory(names, size):

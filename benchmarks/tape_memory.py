@@ -115,17 +115,22 @@ def status(field: str) -> int:
         return next(1024 * int(line.split()[1]) for line in file if line.startswith(field))
 
 
+def resident_peak(call: Callable) -> int:
+    """Bytes of the peak of the resident memory in a call above what was resident before it."""
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    before = status("VmRSS")
+    call()
+    return status("VmHWM") - before
+
+
 def measure(name: str, what: str, layers: int, width: int, batch: int) -> int:
     """In a process of its own: the peak of one gradient."""
     memory_of(name, 4, 8, 4)[what == "counted"]()
     call, counted = memory_of(name, layers, width, batch)
     if what == "counted":
         return counted()
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")
-    before = status("VmRSS")
-    call()
-    return status("VmHWM") - before
+    return resident_peak(call)
 
 
 def main() -> None:
