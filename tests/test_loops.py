@@ -1,5 +1,6 @@
 """Loops under jit: compiled as loops, and exactly what Python does."""
 
+import functools
 import importlib.util
 import itertools
 import sys
@@ -454,6 +455,50 @@ def test_a_loop_is_one_node_whatever_its_length_and_its_gradient_another():
     loops = lambda graph: [n for n in graph.nodes if getattr(n.target, "name", "") == "loop"]
     assert (len(loops(value)), len(loops(gradient))) == (1, 2)
     assert len(value.nodes) < 12 and len(gradient.nodes) < 24
+
+
+def running_sums(x):
+    x = x.copy()
+    for i in range(1, len(x)):
+        x[i] += 0.5 * x[i - 1]
+    return x
+
+
+class RunningSums:
+    def __call__(self, x):
+        x = x.copy()
+        for i in range(1, len(x)):
+            x[i] += 0.5 * x[i - 1]
+        return x
+
+
+def made(part):
+    return part
+
+
+TABLE, OBJECT, PART = {"sums": running_sums}, RunningSums(), functools.partial(running_sums)
+
+
+@compiles
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: TABLE["sums"](x),
+        lambda x: made(running_sums)(x),
+        lambda x: (running_sums if x.ndim else made)(x),
+        lambda x: OBJECT(x),
+        lambda x: PART(x),
+        lambda x: [f(x) for f in TABLE.values()][0],
+    ],
+    ids=["item", "made", "either", "object", "partial", "comprehension"],
+)
+def test_loops_of_functions_are_compiled_however_these_are_named(call):
+    compiled = jit(minnp.grad(lambda x: np.sum(call(x))))
+    x = np.ones(50)
+    slopes = compiled(x)
+    assert slopes.tolist() == minnp.grad(lambda x: np.sum(call(x)))(x).tolist()
+    (graph,) = captured(compiled)
+    assert [n for n in graph.nodes if getattr(n.target, "name", "") == "loop"]
 
 
 @compiles

@@ -138,12 +138,16 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
     known: dict[tuple, Any] = {}  # a loop, and recursion, call one function again and again
 
     def called(g: Any) -> Any:
+        if type(g) is functools.partial:
+            inner = called(g.func)
+            return g if inner is g.func else functools.partial(inner, *g.args, **g.keywords)
         if type(g) is not FunctionType:
-            if type(g) is not MethodType or type(g.__func__) is not FunctionType:
+            own, of = (g.__func__, g.__self__) if type(g) is MethodType else (getattr(type(g), "__call__", None), g)
+            if type(own) is not FunctionType:
                 return g
-            inner = called(g.__func__)
+            inner = called(own)
             inner = inner.rewritten if type(inner) is Whole else inner
-            return g if inner is g.__func__ else MethodType(inner, g.__self__)
+            return g if inner is own else MethodType(inner, of)
         key = g, g.__code__
         found = known.get(key)
         if found is None:

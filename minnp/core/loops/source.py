@@ -330,7 +330,16 @@ class Rewriter(ast.NodeTransformer):
         return node  # functions made inside are rewritten when they are called
 
     visit_Lambda = visit_AsyncFunctionDef = visit_ClassDef = visit_FunctionDef
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_FunctionDef  # type: ignore[assignment]
+
+    def comprehension(self, node: Any) -> Any:
+        outside = self.local
+        targets = [n for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)]
+        self.local = outside | {n.id for n in targets}
+        node = self.generic_visit(node)
+        self.local = outside
+        return node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
 
     def loop(self, node: ast.For | ast.While) -> Any:
         inside, anew = {id(n) for n in ast.walk(node)}, bound_first(node)
@@ -401,7 +410,7 @@ class Rewriter(ast.NodeTransformer):
             return node
         if isinstance(node.func, ast.Attribute) and node.func.attr in OF_CONTAINERS:
             return node
-        if isinstance(node.func, (ast.Name, ast.Attribute)) and self.may_loop(node.func):
+        if self.may_loop(node.func):
             self.changed = True
             name = ast.copy_location(ast.Name(id=CALL, ctx=ast.Load()), node)
             node.func = ast.copy_location(ast.Call(func=name, args=[node.func], keywords=[]), node)
@@ -416,12 +425,12 @@ class Rewriter(ast.NodeTransformer):
 
     def may_loop(self, node: ast.expr) -> bool:
         """Whether a callee may be a function of the user's."""
-        at = node
-        while isinstance(at, ast.Attribute):
-            at = at.value
+        at: ast.expr = node
+        while isinstance(at, (ast.Attribute, ast.Subscript, ast.Call)):  # methods, tables of functions, what makes one
+            at = at.func if isinstance(at, ast.Call) else at.value
         if not isinstance(at, ast.Name):
-            return False
-        if at.id in self.local:
+            return isinstance(at, (ast.IfExp, ast.BoolOp, ast.NamedExpr))
+        if at.id in self.local or at.id == CALL:
             return True
         found = self.function.__globals__.get(at.id)
         name = getattr(found, "__module__", None) or getattr(found, "__name__", "")
