@@ -488,7 +488,7 @@ TABLE, OBJECT, PART = {"sums": running_sums}, RunningSums(), functools.partial(r
         lambda x: (running_sums if x.ndim else made)(x),
         lambda x: OBJECT(x),
         lambda x: PART(x),
-        lambda x: [f(x) for f in TABLE.values()][0],
+        lambda x: sum([f(x) for f in TABLE.values()]),
     ],
     ids=["item", "made", "either", "object", "partial", "comprehension"],
 )

@@ -142,7 +142,7 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
             inner = called(g.func)
             return g if inner is g.func else functools.partial(inner, *g.args, **g.keywords)
         if type(g) is not FunctionType:
-            own, of = (g.__func__, g.__self__) if type(g) is MethodType else (getattr(type(g), "__call__", None), g)
+            own, of = (g.__func__, g.__self__) if type(g) is MethodType else (type(g).__call__, g)
             if type(own) is not FunctionType:
                 return g
             inner = called(own)
