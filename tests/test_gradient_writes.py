@@ -376,3 +376,62 @@ def test_ravel_in_memory_order_takes_numpys_order() -> None:
         found = vjp(lambda x: x.ravel("K"), array_of(a))[1](np.array(weights))[0]
         onp.testing.assert_array_equal(onp.asarray(jit(lambda x: x.ravel("K"))(array_of(a))), a.ravel("K"))
         assert (onp.asarray(found) * a).sum() == (weights * a.ravel("K")).sum()
+
+
+# what writes to w [4], of which a tape has saved the memory; `rng` draws, `linalg` is SciPy's
+BEHIND = """
+w.sort()
+w.partition(2)
+w.fill(7)
+w.byteswap(True)
+w.put([0], 9)
+w.cumsum(0, None, w)
+w.clip(3, 4, w)
+w.setfield(3, float)
+w.resize(4, refcheck=False)
+w.flat[0] = 9
+np.put(w, [0], 9)
+np.copyto(w, 5)
+np.nan_to_num(w / 0, False)
+np.cumsum(w, 0, None, w)
+np.round(w / 3, 0, w)
+np.take(w + 1, [1, 2, 3, 0], 0, w)
+np.dot(np.eye(4) * 2, w * 1, w)
+np.concatenate([w[:2], w[:2]], 0, w)
+np.mean(np.ones((2, 4)), 0, None, w)
+np.max(np.ones((2, 4)), 0, w)
+np.add.reduce(np.ones((2, 4)), 0, None, w)
+np.add.at(w, [0], 5)
+np.einsum("i->i", w * 3, out=w)
+np.median(w, overwrite_input=True)
+np.median(w, None, None, True)
+np.percentile(w, 30, None, None, True)
+np.quantile(w, 0.3, overwrite_input=True)
+np.random.shuffle(w)
+rng.shuffle(w)
+rng.permuted(w, out=w)
+rng.random(4, float, w)
+rng.standard_normal(4, float, w)
+rng.standard_exponential(4, float, "zig", w)
+rng.standard_gamma(2.0, 4, float, w)
+rng.random(4, out=w)
+linalg.det(w.reshape(2, 2), overwrite_a=True)
+linalg.lu_factor(w.reshape(2, 2).T, True)
+linalg.solve(np.eye(4), w, overwrite_b=True)
+"""
+
+
+@pytest.mark.parametrize("statement", BEHIND.split("\n")[1:-1])
+def test_what_a_tape_saved_may_be_written_by_any_call(statement: str) -> None:
+    linalg = (
+        pytest.importorskip("minnp.scipy.linalg", reason="SciPy is not installed") if "linalg" in statement else None
+    )
+    w = np.array([4.0, 1.0, 2.0, 5.0])
+
+    def behind_the_tape(x: Any) -> Any:
+        y = (x * w).sum()
+        exec(statement, {"np": np, "w": w, "rng": np.random.default_rng(0), "linalg": linalg})
+        return y
+
+    with onp.errstate(all="ignore"):
+        assert grad(behind_the_tape)(np.ones(4)).tolist() == [4, 1, 2, 5]

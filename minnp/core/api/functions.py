@@ -62,13 +62,14 @@ class Entry(Counter):
     """One public callable: its name, NumPy's callable, its definition (or None), the positions it writes, its count.
 
     row        NumPy's callable as a row without rules, once it was needed (see fallback.py)
-    keywords   the names of the arguments it takes, once they were needed; None where it does not tell them"""
+    keywords   the names of the arguments it takes, once they were needed; None where it does not tell them
+    scratch    how many positional arguments come before overwrite_input, overwrite_a or the like, once it was needed"""
 
-    __slots__ = ("definition", "host", "keywords", "name", "nin", "row", "writes")
+    __slots__ = ("definition", "host", "keywords", "name", "nin", "row", "scratch", "writes")
 
     def __init__(self, name: str, host: Callable, definition: Callable | None = None, writes: tuple = ()) -> None:
         self.name, self.host, self.definition, self.writes = name, host, definition, writes
-        self.calls, self.row, self.keywords = 0, None, MISSING
+        self.calls, self.row, self.keywords, self.scratch = 0, None, MISSING, MISSING
         self.nin = host.nin if isinstance(host, onp.ufunc) else None
 
 
@@ -236,7 +237,7 @@ def _run(e: Entry, args: tuple, kwargs: dict, sources: list, values: list, optio
         return _special(e, args, kwargs, values, options)
     e.calls += 1
     if state.tapes:
-        for w in written(e, values, options):
+        for w in [*written(e, values, options), *overwritten(e, values, options)]:
             if isinstance(w, Host):
                 release(w)
     try:
@@ -298,6 +299,27 @@ def written(e: Entry, values: Any, options: dict) -> list:
     place = out_position(e.name)[0] if e.nin is None else e.nin
     found += values[place : place + 1] if e.nin is None else values[place:]
     return found
+
+
+def overwritten(e: Entry, values: list, options: dict) -> list:
+    """The arguments that a call may use as scratch memory: all, where overwrite_input or the like is said."""
+    named = any(v is not False and k.startswith("overwrite") for k, v in options.items())
+    return values if named or len(values) > scratch_position(e) else []
+
+
+def scratch_position(e: Entry) -> int:
+    if e.scratch is MISSING:
+        try:
+            names = () if e.nin is not None else [*inspect.signature(e.host).parameters]
+        except (TypeError, ValueError):  # compiled, without a signature
+            names = ()
+        e.scratch = next((i for i, name in enumerate(names) if name.startswith("overwrite")), 64)
+    return e.scratch
+
+
+def only_reads(e: Entry) -> int:
+    """With how many positional arguments, at most, a call that names none of these writes to no argument."""
+    return 0 if e.writes else min(out_position(e.name)[0], scratch_position(e))
 
 
 def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -> Any:
@@ -408,6 +430,10 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "reduce": ("array", "axis", "dtype", "out", "keepdims", "initial", "where"),
     "accumulate": ("array", "axis", "dtype", "out"),
     "reduceat": ("array", "indices", "axis", "dtype", "out"),
+    "random": ("self", "size", "dtype", "out"),
+    "standard_normal": ("self", "size", "dtype", "out"),
+    "standard_exponential": ("self", "size", "dtype", "method", "out"),
+    "standard_gamma": ("self", "shape", "size", "dtype", "out"),
 }
 
 

@@ -18,7 +18,7 @@ static Py_ssize_t meta_shape, meta_dtype, flat_iterator, flat_base;
 
 /* ------------------------------------------------------------------ objects */
 static PyObject *state, *capture, *raises, *policies, *numbers, *plain, *no_params, *object_dtype, *operator_getitem;
-static PyObject *wrap, *take_over, *set_host, *contexts, *defined, *number_of_buffer, *memory_of, *note_outside, *safe, *kept_params, *outside_memory, *owner;
+static PyObject *wrap, *take_over, *set_host, *contexts, *defined, *only_reads, *number_of_buffer, *memory_of, *note_outside, *safe, *kept_params, *outside_memory, *owner;
 static PyObject *unbroadcast, *restore, *buffer_of_parts, *formula, *numpy_array, *is_free, *slot_of_row, *refusals, *no_refusals, *shorter_power, *entries;
 static PyObject *rows, *calls, *limits, *methods, *true_, *false_, *numpys_zeros;
 
@@ -26,7 +26,7 @@ static PyObject *rows, *calls, *limits, *methods, *true_, *false_, *numpys_zeros
 static Py_ssize_t index_limit, recycled_bytes, heavy_bytes, compared_bytes, large, long_runs, cubes;
 
 /* ------------------------------------------------------------------ words */
-static PyObject *word_out, *word_device, *word_call, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_size, *word_is_view;
+static PyObject *word_out, *word_overwrite, *word_device, *word_call, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_size, *word_is_view;
 static PyObject *word_meta, *word_recorded, *word_release, *word_fields, *word_base, *word_axis, *word_index, *word_name, *word_like, *word_keepdims, *word_T;
 static PyObject *word_steps, *word_layout, *word_makers;
 static PyObject *word_address, *word_arrays_of, *word_donate, *word_general, *word_plan, *word_run, *word_tape, *word_write_back;
@@ -136,6 +136,7 @@ static const Binding of_calls[] = {
     {Binding::OBJECT, &false_, "numpy", "False_"},
     {Binding::OBJECT, &contexts, ARRAYS "devices", "in_force"},
     {Binding::OBJECT, &defined, API "functions", "defined"},
+    {Binding::OBJECT, &only_reads, API "functions", "only_reads"},
     {Binding::OBJECT, &number_of_buffer, ROWS "on_device", "number"},
     {Binding::OBJECT, &is_free, ROWS "on_device", "free"},
     {Binding::OBJECT, &slot_of_row, ROWS "on_device", "slot_of"},
@@ -155,6 +156,7 @@ static const Binding of_calls[] = {
     {Binding::LIMIT, &long_runs, CPU "selection", "LONG"},
     {Binding::LIMIT, &cubes, API "operators", "CUBES"},
     {Binding::WORD, &word_out, "out", nullptr},
+    {Binding::WORD, &word_overwrite, "overwrite", nullptr},
     {Binding::WORD, &word_device, "device", nullptr},
     {Binding::WORD, &word_call, "__call__", nullptr},
     {Binding::WORD, &word_slots, "slots", nullptr},

@@ -15,6 +15,7 @@ struct FastFunction {
     int form, arrays;      /* how that row takes NumPy's arguments: below; how many are arrays */
     bool small;            /* whether it is a ufunc that small_arrays.hpp may do */
     bool writes;           /* whether it writes to an argument */
+    Py_ssize_t reads;      /* with how many positional arguments, at most, it writes to none; -1: not asked yet */
 };
 
 /* The first argument is an object of another class; it is what a public function is bound to. An array is returned as it
@@ -369,16 +370,25 @@ static bool keywords_allowed(PyObject *const *values, PyObject *names) {
             return false; /* arrays made elsewhere; arrays of objects keep the arrays they are given */
         if (name == word_out && (taped() || !(is_ours(values[i]) || values[i] == Py_None)))
             return false;
-        if (!PyUnicode_CHECK_INTERNED(name))
+        if (!PyUnicode_CHECK_INTERNED(name) || (taped() && PyUnicode_Tailmatch(name, word_overwrite, 0, PY_SSIZE_T_MAX, -1) == 1))
             return false;
     }
     return true;
 }
 
+/* Whether a function that is no ufunc writes to none of its first n arguments. */
+static bool reads_only(FastFunction *f, Py_ssize_t n) {
+    if (f->reads < 0) {
+        Ref count = call(only_reads, f->entry);
+        f->reads = integer(count);
+    }
+    return n <= f->reads;
+}
+
 /* NumPy's call; nothing where Python must do it. */
-static Ref call_numpy(const FastFunction *f, PyObject *const *given, const Value *values, Py_ssize_t n, PyObject *names) {
+static Ref call_numpy(FastFunction *f, PyObject *const *given, const Value *values, Py_ssize_t n, PyObject *names) {
     Py_ssize_t k = names != nullptr ? PyTuple_GET_SIZE(names) : 0;
-    if (n < f->least || busy() || !(f->nin >= 0 ? n == f->nin : !taped()) ||
+    if (n < f->least || busy() || !(f->nin >= 0 ? n == f->nin : !taped() || reads_only(f, n)) ||
         (k > 0 && (f->least != 0 || !keywords_allowed(given + n, names))))
         return {};
     bool of_objects = n > 0 && values[0].is_array() && descr(values[0].object)->type_num == NPY_OBJECT;
@@ -461,7 +471,7 @@ static Ref call_row_into(const FastFunction *f, PyObject *const *given, const Va
     return takes_value(out, made, f->row) ? borrow(out) : Ref();
 }
 
-static Ref fast_call(const FastFunction *f, PyObject *const *given, Py_ssize_t n, PyObject *names) {
+static Ref fast_call(FastFunction *f, PyObject *const *given, Py_ssize_t n, PyObject *names) {
     Py_ssize_t k = names != nullptr ? PyTuple_GET_SIZE(names) : 0;
     Value values[MOST];
     bool is_virtual = false;
@@ -559,7 +569,7 @@ static PyObject *make_function(PyObject *, PyObject *args) {
         f->kind = given.kind, f->nin = given.nin, f->limit = given.limit, f->least = given.least;
         f->small = is_small(f->kernel);
         Ref writes = made(PyObject_GetAttrString(f->entry, "writes"));
-        f->writes = truth_of(writes);
+        f->writes = truth_of(writes), f->reads = -1;
         return owned;
     });
 }
