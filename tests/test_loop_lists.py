@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import math
 
 import numpy as onp
 import pytest
@@ -628,6 +629,25 @@ def test_losses_in_a_list_are_those_of_a_compiled_loop():
         assert type(got) is list and {*map(type, got)} == {float}
     assert g.captures == 0
     assert not [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+
+
+def test_short_loops_that_append_by_branches_have_one_program():
+    """A graph of their turns would hold one way through them, and there are as many as data."""
+
+    def f(x):
+        out = []
+        for k in range(4):
+            whole = math.floor(x)
+            out.append(whole)
+            if x - whole < 1e-9:
+                break
+            x = 1 / (x - whole)
+        return out
+
+    g = jit(f)
+    for x in (3.75, 2.4142, 3.14159, 5.0, 0.577):
+        assert g(x) == f(x)
+    assert g.captures == 0
 
 
 def test_gradients_of_loops_that_append():

@@ -411,7 +411,32 @@ def branches_that_are_reached(x, i):
     return s, seen
 
 
-PROGRAMS = [a_module_in_a_comprehension_alone, floats_in_arrays_of_integers, places_that_numpy_finds]
+def divisors(x, i):
+    out = np.zeros(10, dtype=np.int64)
+    for k in range(10):
+        out[k] = math.gcd(int(i[k]) - 4, 6 * k) + math.gcd(i[k], -i[k - 1], 12) * 100 + math.gcd(k - 5)
+    return out
+
+
+def dtypes_that_numpy_finds(x, i):
+    out = np.zeros(10)
+    for k in range(10):
+        row = np.zeros(3, dtype=np.result_type(i, x))
+        row[0] = x[k] / 3
+        out[k] = row[0] + np.ones(2, dtype=np.result_type(np.float32, np.int16))[1]
+    return out
+
+
+def powers_of_complex_numbers(x, i):
+    out = np.zeros((10, 8), dtype=complex)
+    for k in range(10):
+        z, w = complex(x[k], -x[9 - k] * (k % 3)), x[k] + 1j * x[k - 1]
+        out[k] = z**3, z**2, z**0, z**-2, z**7.0, w**3, w**6, w**2
+    return out
+
+
+PROGRAMS = [divisors, dtypes_that_numpy_finds, powers_of_complex_numbers]
+PROGRAMS += [a_module_in_a_comprehension_alone, floats_in_arrays_of_integers, places_that_numpy_finds]
 PROGRAMS += [generators, names_of_generators_are_their_own, comprehensions, walrus, rounding, backwards, membership]
 PROGRAMS += [ranges_that_conditions_choose, tuples_that_conditions_choose, indices_of_arrays]
 PROGRAMS += [starred, lists_as_indices, functions, tuples_bound_anew, tuples_exchanged, the_same_nan]
@@ -659,3 +684,42 @@ def test_a_variable_may_have_the_name_of_a_global_that_is_no_module():
         return a
 
     assert tree_of(f) is not None
+
+
+def test_powers_of_complex_numbers_are_pythons_to_the_bit():
+    """Also of zeros, whose signs say on which side of a cut they lie, and where Python raises."""
+
+    def f(x, y, out):
+        for k in range(len(x)):
+            z, w = complex(x[k], y[k]), x[k] + 1j * y[k]
+            out[0, k], out[1, k], out[2, k], out[3, k] = z**1, z**2, z**5, w**3
+            out[4, k] = w**4
+
+    numbers = [0.0, -0.0, 1.0, -1.0, 2.5, -0.3]
+    x, y = (numpy.array(column) for column in zip(*((a, b) for a in numbers for b in numbers)))
+    want, got = (numpy.zeros((5, len(x)), dtype=complex) for _ in range(2))
+    f(x, y, want)
+    jit(f)(x, y, got)
+    assert repr(want.tolist()) == repr(got.tolist())
+
+    def negative(x):
+        out = numpy.zeros(len(x), dtype=complex)
+        for k in range(len(x)):
+            out[k] = complex(x[k], 0) ** -2
+        return out
+
+    for x, error in ((numpy.array([1.0, 0.0]), ZeroDivisionError), (numpy.array([1.0, 1e-200]), ZeroDivisionError)):
+        for g in (negative, jit(negative)):
+            with pytest.raises(error):
+                g(x)
+
+
+def test_what_is_no_integer_has_no_divisors():
+    def f(x):
+        s = 0
+        for k in range(len(x)):
+            s += math.gcd(x[k], 2)
+        return s
+
+    with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+        jit(f)(vector())

@@ -13,8 +13,8 @@ import numpy as onp
 
 from .arrays import LONGEST, Lazy
 from .chosen import EVERY, Chosen
-from .ir import BOOL, F8, INT, Array, Assign, E, For, If, Kind, Reshape, Store, While, const, kind_of
-from .operations import place, result_kind
+from .ir import BOOL, F8, INT, WORD, Array, Assign, E, For, If, Kind, Reshape, Store, While, const, kind_of
+from .operations import OLD, place, result_kind, sample
 
 
 class Tup:
@@ -68,6 +68,20 @@ class Building(Chosen):
         if kind is None:
             raise self.fail("this dtype")
         return kind
+
+    def np_result_type(self, args: list, kwargs: dict) -> Static:
+        """np.result_type(...) of numbers, arrays and dtypes."""
+        if kwargs or any(isinstance(x, E) and (len(x.kinds) > 1 or x.kind == WORD) for x in args):
+            raise self.fail("np.result_type of these")
+        if OLD and any(isinstance(x, E) or (isinstance(x, (Array, Lazy)) and not x.ndim) for x in args):
+            raise self.fail("NumPy 1 promotes numbers by their values")
+        found = []
+        for x in args:
+            if isinstance(x, (E, Array, Lazy)):
+                found.append(sample(x.kind) if x.kind.python else x.kind.dtype)
+            else:
+                found.append(self.dtype_of(x).dtype)
+        return Static(onp.result_type(*found))
 
     def length(self, x: Any) -> E:
         if not isinstance(x, E) or x.kind.letter not in "iu" or len(x.kinds) > 1:

@@ -6,6 +6,7 @@ import ast
 import builtins
 import contextlib
 import copy
+import functools
 import inspect
 import itertools
 import math
@@ -2454,6 +2455,8 @@ class Translator(Building):
     def call_math(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
         if kwargs or not args:
             raise self.fail(f"math.{name}")
+        if name == "gcd":
+            return functools.reduce(self.common_divisor, map(self.number, args), const(0))
         x = self.temporary(self.cast(self.number(args[0]), Kind("f8", True)))
         x = E("copy", (x,), FLOAT) if x.kind != FLOAT else x
         if name in ("floor", "ceil", "trunc"):
@@ -2474,6 +2477,24 @@ class Translator(Building):
             raise self.fail(f"math.{name}")
         self.check(E("finite", (out,), BOOL))  # else Python raises, or x was none already
         return out
+
+    def common_divisor(self, a: E, b: E) -> E:
+        """The greatest common divisor of two integers (Euclid)."""
+        if not (is_whole(a) and is_whole(b)):
+            raise self.fail("math.gcd of what are no integers")
+        a, b = (self.unary("abs", self.as_python(x)) for x in (a, b))
+        if a.op == "const" and a.args[0] == 0:
+            return self.frozen(b)
+        first, second, rest = (self.fresh("divisor") for _ in range(3))
+        for name, x in ((first, a), (second, b), (rest, const(0))):
+            self.program.kinds[name] = INT
+            self.emit(Assign(name, x))
+        x, y, r = (E("var", (name,), INT, 0, MOST) for name in (first, second, rest))
+        turn = [Assign(rest, E("mod", (x, y), INT, 0, MOST)), Assign(first, E("copy", (y,), INT, 0, MOST))]
+        turn.append(Assign(second, E("copy", (r,), INT, 0, MOST)))
+        self.program.elements = True
+        self.emit(While([], E("ne", (y, const(0)), BOOL, 0, 1), turn))
+        return self.frozen(x)
 
     def call_builtins(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
         if kwargs:

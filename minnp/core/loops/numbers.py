@@ -489,9 +489,12 @@ class Builder:
         if kind.letter != "f":
             if b.op == "cast" and b.args[0].op == "const":
                 b = b.args[0]
-            if kind.letter == "c" and b.op == "const" and b.args[0] == 2:
+            power = b.args[0] if b.op == "const" else None
+            if kind.letter == "c" and power == 2 and not kind.python:
                 a = self.temporary(self.cast(a, kind))
                 return self.binary("mul", a, a)
+            if kind.code == "c16" and isinstance(power, (int, float)) and abs(power) < 100 and power == int(power):
+                return self.complex_power(self.temporary(self.cast(a, kind)), int(power), kind)
             raise self.fail("a power of complex numbers")
         python = kind.python
         x = self.temporary(self.cast(a, kind))
@@ -507,6 +510,28 @@ class Builder:
             out = self.temporary(E("pow", (x, y), kind))
         if python:  # where the result is too large Python raises
             self.check(E("finite", (out,), BOOL))
+        return out
+
+    def complex_power(self, a: E, n: int, kind: Kind) -> E:
+        """a ** n, by the products of squares by which CPython (c_powi) and NumPy (npy_cpow) compute it."""
+        if n < 3 and not kind.python:
+            raise self.fail("a power of complex numbers")
+        product = lambda x, y: self.temporary(E("mul", (x, y), kind))
+        out, square, left = const(1 + 0j, kind), a, abs(n)
+        if n == 3 and not kind.python:
+            out, left = product(a, product(a, a)), 0
+        while left:
+            out = product(out, square) if left & 1 else out
+            left >>= 1
+            square = product(square, square) if left else square
+        zero = E("eq", (a, const(0j, kind)), BOOL, 0, 1)
+        if not kind.python:
+            return self.temporary(E("select", (zero, const(0j, kind), out), kind))
+        if n < 0:
+            self.check(E("not", (zero,), BOOL, 0, 1))
+        if n < 1:
+            out = self.temporary(E("div", (const(1 + 0j, kind), out), kind))
+        self.check(E("finite", (out,), BOOL))  # where the result is too large Python raises
         return out
 
     # -------------------------------------------------------------- branches in expressions

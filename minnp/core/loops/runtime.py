@@ -691,7 +691,8 @@ def _run(
             return None
         if watching is not None:
             loops = any(type(s) is While for s in statements(program.body)) or program.nested
-            counted = not loops and all(growing.sort != "dict" for growing in program.lists.values())
+            counted = not loops and not site.branches
+            counted = counted and all(growing.sort != "dict" for growing in program.lists.values())
             if counted and turns(program, values) <= FEW:
                 return None  # a graph of its steps is as fast, and goes on behind it
             return _after(watching, "captured code has a list in a loop", site, f, names)

@@ -170,6 +170,7 @@ class Site:
     changed  other names whose items it appends, pops or assigns
     keyed    names that may be dicts whose keys are numbers
     set      those of them whose items it sets
+    branches whether it has branches: a graph would hold one way through them
     caught   whether the function may go on after what it raises
     refused  how often in a row Python had to run it
     rest     how often it is not to be looked at
@@ -204,6 +205,7 @@ class Site:
         calls = [n.func for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
         changed |= {n.value.id for n in calls if n.attr == "setdefault" and isinstance(n.value, ast.Name)}
         self.set = changed & self.keyed
+        self.branches = any(isinstance(n, (ast.If, ast.IfExp, ast.BoolOp)) for n in nodes)
         self.programs: dict[Any, Any] = {}
         self.compiled = self.refused = self.rest = 0
         self.pace = Pace()
