@@ -4,6 +4,7 @@
    what only Python takes, leaves its arrays as they were and is run once more by Code.run, which says what went wrong. */
 #pragma once
 #include "arrays.hpp"
+#include <algorithm>
 #include <vector>
 
 using Machine = PyObject *(*)(PyObject *, PyObject *const *, Py_ssize_t);
@@ -30,15 +31,23 @@ struct Output {
     std::vector<Alternative> kinds;
 };
 
+struct Array { /* one that the loop makes */
+    Py_ssize_t at; /* its first slot: which input it is, where it lies, its owner, its shape and strides */
+    int ndim;
+    PyArray_Descr *dtype;
+};
+
 struct Loop {
     PyObject_HEAD
     vectorcallfunc call;
     PyObject *code;
     bool late, repeats, warns; /* Code's */
     bool met; /* whether NumPy may have warned once: Python makes the calls from then on */
-    Py_ssize_t given, first_input, first_output, size, results;
+    Py_ssize_t given, first_input, first_output, size;
     std::vector<Input> *inputs;
     std::vector<Output> *outputs;
+    std::vector<Array> *results;
+    void (*let_go)(void *); /* of memory that machine code allocated */
     std::vector<std::pair<uint64_t, Machine>> *built; /* for arrays of which these lie in C order */
 };
 
@@ -100,6 +109,50 @@ static Machine machine_for(Loop *loop, uint64_t ordered, Py_ssize_t arrays) {
     return (Machine)address;
 }
 
+/* As Code.arrays_of: of each array that comes out, (a copy, "new") or (None, which other it is). None of them where one is a part
+   of another. Lets go of their memory. */
+static std::vector<std::pair<Ref, Ref>> arrays_made(Loop *loop, const int64_t *slots, PyObject *const *given) {
+    std::vector<std::pair<Ref, Ref>> out;
+    bool parts = false;
+    size_t n = loop->results->size();
+    auto word = [](const char *text, int64_t k) { return made(PyUnicode_FromFormat(text, (int)k)); };
+    for (size_t k = 0; k < n; k++) {
+        const Array &a = (*loop->results)[k];
+        const int64_t *from = slots + a.at, *shape = from + 3, *strides = shape + a.ndim;
+        bool empty = std::find(shape, strides, 0) != strides;
+        if (from[0] == -2) {
+            out.emplace_back(borrow(Py_None), word("unbound", 0));
+        } else if (from[0] >= 0) {
+            const Fields *x = fields(given[from[0]]);
+            bool same = (int64_t)x->data == from[1] && x->nd == a.ndim && std::equal(shape, strides, x->dimensions)
+                        && (empty || std::equal(strides, strides + a.ndim, x->strides)) && PyArray_EquivTypes(x->descr, a.dtype);
+            parts |= !same;
+            out.emplace_back(borrow(Py_None), word("%d", from[0]));
+        } else {
+            size_t j = 0;
+            auto begin = [&](size_t i) { return slots + (*loop->results)[i].at; };
+            while (j < k && (begin(j)[0] != -1 || begin(j)[2] != from[2]))
+                j++;
+            if (j < k) {
+                const Array &b = (*loop->results)[j];
+                parts |= b.ndim != a.ndim || begin(j)[1] != from[1] || !std::equal(shape, empty ? strides : strides + a.ndim, begin(j) + 3);
+                out.emplace_back(borrow(Py_None), word("=%d", j));
+                continue;
+            }
+            Py_INCREF(a.dtype);
+            Ref there = made(PyArray_NewFromDescr(&PyArray_Type, a.dtype, a.ndim, (npy_intp *)shape,
+                                                  (npy_intp *)strides, (void *)from[1], NPY_ARRAY_CARRAY, nullptr));
+            out.emplace_back(made(PyArray_NewCopy((PyArrayObject *)there.get(), NPY_KEEPORDER)), word("new", 0));
+        }
+    }
+    for (const Array &a : *loop->results)
+        if (int64_t *owner = (int64_t *)slots[a.at + 2]; slots[a.at] == -1 && --*owner == 0)
+            loop->let_go(owner);
+    if (parts)
+        out.clear();
+    return out;
+}
+
 /* What Code.run returns; nothing where it must be asked. `donate` as it has it, or null. */
 static Ref run_loop(Loop *loop, PyObject *const *values, Py_ssize_t n, PyObject *donate) {
     if (loop->met || n != loop->given || loop->size > SLOTS || loop->inputs->size() > ARRAYS_OF_LOOP)
@@ -153,16 +206,12 @@ static Ref run_loop(Loop *loop, PyObject *const *values, Py_ssize_t n, PyObject 
     Machine machine = machine_for(loop, ordered, count);
     slots[0] = slots[MET] = 0;
     Ref none = made(machine(nullptr, given, count + 1)); /* which fails where the handler of a signal raises */
-    Ref making;
-    if (slots[0] == 0 && loop->results > 0) {
-        npy_intp size = loop->size;
-        Ref table = made(PyArray_SimpleNewFromData(1, &size, NPY_INT64, slots)), all = made(PyList_New(count));
-        for (Py_ssize_t i = 0; i < count; i++)
-            PyList_SET_ITEM(all.get(), i, Py_NewRef(given[i + 1]));
-        making = call_method(word_arrays_of, loop->code, table, all);
-    }
+    std::vector<std::pair<Ref, Ref>> arrays_out;
+    if (slots[0] == 0)
+        arrays_out = arrays_made(loop, slots, given + 1);
+    size_t made_count = loop->results->size();
     loop->met = loop->warns && slots[MET] != 0;
-    if (slots[0] != 0 || loop->met || making.get() == Py_None) {
+    if (slots[0] != 0 || loop->met || arrays_out.size() < made_count) {
         for (auto &[a, was] : restored)
             check(PyArray_CopyInto((PyArrayObject *)a.get(), (PyArrayObject *)was.get()));
         return {};
@@ -170,15 +219,14 @@ static Ref run_loop(Loop *loop, PyObject *const *values, Py_ssize_t n, PyObject 
     Py_ssize_t flags = 0, tags = 0;
     for (const Output &o : *loop->outputs)
         flags += o.flagged, tags += o.tagged;
-    Py_ssize_t numbers = loop->outputs->size(), at = written + loop->results;
-    Ref out = made(PyTuple_New(at + numbers + flags + tags + loop->results));
+    Py_ssize_t numbers = loop->outputs->size(), at = written + made_count;
+    Ref out = made(PyTuple_New(at + numbers + flags + tags + made_count));
     auto put = [&](Py_ssize_t i, Ref x) { PyTuple_SET_ITEM(out.get(), i, x.release()); };
     for (Py_ssize_t i = 0; i < written; i++)
         put(i, borrow(results[i]));
-    for (Py_ssize_t i = 0; i < loop->results; i++) {
-        PyObject *pair = PyList_GET_ITEM(making.get(), i);
-        put(written + i, borrow(PyTuple_GET_ITEM(pair, 0)));
-        put(at + numbers + flags + tags + i, borrow(PyTuple_GET_ITEM(pair, 1)));
+    for (size_t i = 0; i < made_count; i++) {
+        put(written + i, std::move(arrays_out[i].first));
+        put(at + numbers + flags + tags + i, std::move(arrays_out[i].second));
     }
     Py_ssize_t flag = at + numbers, tag = flag + flags;
     const int64_t *from = slots + loop->first_output;
@@ -237,6 +285,9 @@ static void loop_dealloc(PyObject *self) {
     for (Output &o : *loop->outputs)
         for (Alternative &a : o.kinds)
             Py_XDECREF(a.maker), Py_XDECREF(a.tag);
+    for (Array &a : *loop->results)
+        Py_XDECREF(a.dtype);
+    delete loop->results;
     delete loop->inputs;
     delete loop->outputs;
     delete loop->built;
@@ -246,24 +297,26 @@ static void loop_dealloc(PyObject *self) {
 
 static PyTypeObject LoopType = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
-/* loop(code, inputs, outputs, layout): a callable that runs a Code. inputs: (sort, written, result, like, dtype) of each; outputs:
-   (sort, tagged, flagged, (kind, maker, tag) of each kind); layout: (values, first input, first output, size, arrays that are
-   made, late, repeats, warns). */
+/* loop(code, inputs, outputs, layout, results, free): a callable that runs a Code. inputs: (sort, written, result, like, dtype) of each; outputs:
+   (sort, tagged, flagged, (kind, maker, tag) of each kind); layout: (values, first input, first output, size, late, repeats,
+   warns); results: (first slot, number of axes, dtype) of each array that is made; free: the address of what lets go of
+   their memory. */
 static PyObject *make_loop(PyObject *, PyObject *args) {
     return guarded([=] {
-        PyObject *code, *inputs, *outputs;
-        Py_ssize_t given, first_input, first_output, size, results;
+        PyObject *code, *inputs, *outputs, *results;
+        Py_ssize_t given, first_input, first_output, size;
+        unsigned long long let_go;
         int late, repeats, warns;
-        if (!PyArg_ParseTuple(args, "OO!O!(nnnnnppp)", &code, &PyList_Type, &inputs, &PyList_Type, &outputs, &given, &first_input,
-                              &first_output, &size, &results, &late, &repeats, &warns))
+        if (!PyArg_ParseTuple(args, "OO!O!(nnnnppp)O!K", &code, &PyList_Type, &inputs, &PyList_Type, &outputs, &given, &first_input,
+                              &first_output, &size, &late, &repeats, &warns, &PyList_Type, &results, &let_go))
             throw Raised{};
         Loop *loop = PyObject_GC_New(Loop, &LoopType);
         Ref owned = made((PyObject *)loop);
         loop->call = loop_call, loop->code = Py_NewRef(code);
         loop->given = given, loop->first_input = first_input, loop->first_output = first_output, loop->size = size;
-        loop->results = results, loop->late = late, loop->repeats = repeats;
+        loop->late = late, loop->repeats = repeats, loop->let_go = (void (*)(void *))let_go;
         loop->warns = warns, loop->met = false;
-        loop->inputs = new std::vector<Input>, loop->outputs = new std::vector<Output>;
+        loop->inputs = new std::vector<Input>, loop->outputs = new std::vector<Output>, loop->results = new std::vector<Array>;
         loop->built = new std::vector<std::pair<uint64_t, Machine>>;
         for (Py_ssize_t i = 0; i < PyList_GET_SIZE(inputs); i++) {
             Input input;
@@ -290,6 +343,13 @@ static PyObject *make_loop(PyObject *, PyObject *args) {
                 Py_INCREF(a.maker), Py_INCREF(a.tag);
                 output.kinds.push_back(a);
             }
+        }
+        for (Py_ssize_t i = 0; i < PyList_GET_SIZE(results); i++) {
+            Array a;
+            if (!PyArg_ParseTuple(PyList_GET_ITEM(results, i), "niO!", &a.at, &a.ndim, Dtype, &a.dtype))
+                throw Raised{};
+            Py_INCREF(a.dtype);
+            loop->results->push_back(a);
         }
         PyObject_GC_Track(owned.get());
         return owned;

@@ -154,6 +154,7 @@ class Jitted(Dispatch):
         self.waiting: dict[Any, int] = {}  # by key: how many calls are not captured for that
         self.trials: dict[Any, Trial] = {}  # of those that have many paths
         self.plain: dict[Any, Plain] = {}  # by key: whether the loops are looked at
+        self.made: tuple[list, Any] = [], None  # (of which code and defaults, the function with its loops compiled)
         self.calls = self.captures = self.guard_failures = self.changing = 0
 
     # whoever replaces a function's defaults replaces those of the function that is run
@@ -260,8 +261,20 @@ class Jitted(Dispatch):
             compiling.reset(token)
 
     def _staged(self, *args: Any, **kwargs: Any) -> Any:
-        """The function with its loops compiled. It knows the functions that it called: once it is done nobody does."""
-        return staged(self.function)(*args, **kwargs)
+        """The function with its loops compiled."""
+        inner = getattr(self.function, "__func__", self.function)
+        of = [getattr(inner, fact, None) for fact in ("__code__", "__defaults__", "__kwdefaults__")]
+        kept, made = self.made
+        if made is None or any(a is not b for a, b in zip(of, kept)):
+            made = staged(self.function)
+        forget = getattr(made, "forget", None)
+        if forget is None:
+            return made(*args, **kwargs)
+        self.made = of, made
+        try:
+            return made(*args, **kwargs)
+        finally:
+            forget()
 
     def _uncaptured(self, key: Any, args: tuple, kwargs: dict) -> Any:
         """`_eager`; after calls in which no loop ran compiled, the function as it is, for so many of them again."""

@@ -48,6 +48,7 @@ COMPLEX = (complex, onp.complexfloating)
 NUMBERS = {"f": "real", "c": "complex", "b": "truth", "u": "natural"}
 FREE = ctypes.CDLL(None).free if os.name == "posix" else ctypes.cdll.msvcrt.free
 FREE.argtypes, FREE.restype = [ctypes.c_void_p], None
+ADDRESS_OF_FREE = ctypes.cast(FREE, ctypes.c_void_p).value
 
 
 class Again(Diverged):
@@ -80,6 +81,7 @@ class Code:
         self.written = program.written
         self.room = 1 << 12
         names = [i.name for i in program.given]
+        self.names = [name.removesuffix(".in") for name in names]
         # of each result that is an array, which value it was; those that are made for the program are the last
         self.places = [names.index(i.name) for i in (program.inputs[k] for k in self.written) if not i.like]
         tape = any(i.like and i.like not in program.arrays for i in program.inputs)
@@ -129,8 +131,10 @@ class Code:
             sort = NUMBERS.get(program.kinds[name].letter, "integer").replace("truth", "integer")
             known = [(KINDS.index(k), make, str(make)) for k, make in zip(kinds, makers)]
             outputs.append((SORTS.index(sort), bool(tag), bool(flag), known))
-        sizes = len(program.given), FIRST, layout.first_result, layout.size, len(program.results)
-        return fastpath.loop(self, inputs, outputs, (*sizes, self.late, self.repeats, self.warns))
+        sizes = len(program.given), FIRST, layout.first_result, layout.size
+        made = [program.arrays[variable] for _, variable in program.results]
+        results = [(at, a.ndim, a.kind.dtype) for at, a in zip(layout.arrays, made)]
+        return fastpath.loop(self, inputs, outputs, (*sizes, self.late, self.repeats, self.warns), results, ADDRESS_OF_FREE)
 
     def run(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]], streams: Streams | None = None) -> tuple:
         """(the arrays that are results, the numbers, what says of each whether it is bound, which kind it has), as

@@ -48,10 +48,10 @@ def kind_of(x: Any) -> Kind | None:
     if type(x) in (int, float, bool, complex):
         return {int: INT, float: FLOAT, bool: BOOL, complex: COMPLEX}[type(x)]
     dtype = getattr(x, "dtype", None)
-    if not isinstance(dtype, onp.dtype) or not dtype.isnative:
-        return None
-    code = f"{dtype.kind}{dtype.itemsize}"
-    return Kind(code) if code in CODES else None
+    return BY_DTYPE.get(dtype) if isinstance(dtype, onp.dtype) else None
+
+
+BY_DTYPE = {onp.dtype(code): Kind(code) for code in CODES}
 
 
 class E:

@@ -82,7 +82,7 @@ LENGTHS = 6  # of them, after which tuples and lists of other lengths are Python
 PATIENCE, LONGEST = 4, 1 << 12  # how often a loop is looked at that Python has to run; how often it then is not
 LOOKED_THROUGH = 1024  # items of a list outside that are looked at in each call
 FEW, MANY = 10, 64  # turns of a loop
-BRIEF = 1e-4  # seconds of machine code in which Python may append as much to lists
+BRIEF = 1e-3  # seconds of machine code in which Python may append as much to lists
 LARGE, MATRIX = 1 << 20, 1 << 12  # elements of an array; of one that others are multiplied with
 
 
@@ -176,6 +176,7 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
         RAN[0] += not pace.machine or pace.took(perf_counter() - began)  # of traced values there is nothing to measure
         return found or NOTHING
 
+    called.forget = known.clear  # type: ignore[attr-defined]
     return ask, called
 
 
@@ -429,11 +430,9 @@ def hand_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | Non
 
 
 def _handed_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | None:
-    if asked() == "python":
-        return None
     given: dict[str, Any] = {}
     values: dict[str, Any] = {}
-    for name in sorted(site.reads | site.stores):
+    for name in site.names:
         x = names.get(name, ABSENT)
         if x is ABSENT:
             continue
@@ -473,7 +472,7 @@ def _handed_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | 
         there = found.outside.now(resolve, names)
         if there is None:
             return None
-    if found.row is None:
+    if found.row is None or (found.code.warns and asked() == "python"):
         return None
     return _run(site, f, found, given, names, values, there)
 
@@ -651,31 +650,33 @@ def _run(
     site: Site, f: Any, found: Compiled, given: dict, names: dict, values: dict, there: dict
 ) -> dict[str, Any] | None:
     """What the loop binds; `there` is what lies at the sources of what it reads outside."""
-    outside, held = found.outside, names
+    outside, held, program = found.outside, names, found.code.program
     for source, variable in outside.inputs.items():
         values[variable] = x = there[source]
         if type(x) in (list, tuple):
             _items(variable, x, True, values)
     streams = None
-    if found.code.program.draws:
+    if program.draws:
         if any(map(_rewritten, map(_raw, values.values()))):
             _say(site, f, "it draws random numbers, and is differentiated or batched")
             return None
         if default_device() is not None:
             return None
-        streams = Streams(found.code.program, there)
+        streams = Streams(program, there)
         if not streams.known:
             return None
         values |= streams.values
-    if found.code.program.moving and not found.by_values and any(map(_rewritten, map(_raw, values.values()))):
+    inputs = [values[name] for name in found.code.names]
+    raw = [read(x) if type(x) in ARRAY_TYPES else x for x in inputs]
+    traced = any([type(v) in (Tracer, Live) for v in raw])
+    followed = traced and any(map(_rewritten, raw))
+    if program.moving and not found.by_values and followed:
         return _run_by_value(site, f, found, given, names, values)
-    program: Program = found.code.program
     if not program.elements and _few(found.row, values):
         return None
-    inputs = [values[i.name.removesuffix(".in")] for i in program.given]
     arrays = [(i, x) for i, x in zip(program.inputs, inputs) if i.ndim is not None]
-    raw = [read(x) if type(x) in ARRAY_TYPES else x for x in inputs]
-    raw = [v.value if type(v) is Live and not v.trace.alive else v for v in raw]  # of a capture that ended
+    if traced:  # numbers of a capture that ended
+        raw = [v.value if type(v) is Live and not v.trace.alive else v for v in raw]
     bases = [concrete(v) for i, v in zip(program.inputs, raw) if i.ndim is not None]
     watching = capture.get() if state.busy else None
     if streams is not None:
@@ -687,7 +688,7 @@ def _run(
             return None
     lists = {name: held[name] for name, growing in program.lists.items() if not growing.own}
     if program.lists:
-        if any(map(_rewritten, raw)):
+        if followed:
             return None
         if watching is not None:
             loops = any(type(s) is While for s in statements(program.body)) or program.nested
@@ -696,9 +697,10 @@ def _run(
             if counted and turns(program, values) <= FEW:
                 return None  # a graph of its steps is as fast, and goes on behind it
             return _after(watching, "captured code has a list in a loop", site, f, names)
-        if any(type(v) is Tracer for v in raw):
+        if any([type(v) is Tracer for v in raw]):
             return None
-        elsewhere = [*there.values(), *(held[n] for n in site.reads if n in held and n not in lists)]
+        elsewhere = [*there.values(), *[held[n] for n in site.reads if n in held and n not in lists]]
+        elsewhere = [x for x in elsewhere if type(x) in (tuple, list, dict)]
         if len({*map(id, lists.values())}) < len(lists) or any(holds(x, y) for x in elsewhere for y in lists.values()):
             return None  # what is appended may be read, or is appended by several names
     if outside.stored:
@@ -722,7 +724,7 @@ def _run(
                 j != k and (onp.may_share_memory(bases[k], b) or _one(x, arrays[j][1])) for j, b in enumerate(bases)
             ):
                 return None
-    if any(map(_rewritten, raw)):
+    if followed:
         row = found.row
         try:
             for trace in sorted({t for v in raw for t in _followed(v)}, key=lambda t: -t.level):
@@ -734,8 +736,8 @@ def _run(
         except NotUnderstood as no:
             _say(site, f, no.why)
             return None
-    traced = watching is not None or any(type(v) in (Tracer, Live) for v in raw)
-    for i, v in zip(program.given, raw):
+    traced = watching is not None or (traced and any(type(v) in (Tracer, Live) for v in raw))
+    for i, v in zip(program.inputs, raw if traced else ()):
         if type(v) is Live and i.kind in RANGES and v.trace.alive:  # of other numbers the program is another one
             v.trace.within(v, *RANGES[i.kind])
     written = [None if i.name in program.rebound else x for i, x in arrays if i.written]
@@ -793,7 +795,6 @@ def _run(
         if x is not None:
             _write(x, a)
     results: dict[str, Any] = {}
-    names = [i.name for i, _ in arrays if i.written]
     outputs = program.outputs
     at = len(written) + len(program.results)
     for k, ((name, _), v) in enumerate(zip(program.results, out[len(written) : at])):
@@ -804,7 +805,9 @@ def _run(
             results[name] = results[program.results[int(what[1:])][0]]
         elif what != "unbound":
             results[name] = arrays[int(what)][1]
-    said = dict(zip([o[0] for o in outputs], out[at : at + len(outputs)]))
+    if program.shown:
+        said = dict(zip([o[0] for o in outputs], out[at : at + len(outputs)]))
+        names = [i.name for i, _ in arrays if i.written]
     for name, others in program.shown.items():
         which = next((other for flag, other in others.items() if said[flag]), None)
         if which is None:
@@ -819,7 +822,7 @@ def _run(
             results[name] = array_of(v) if type(v) is Tracer else v
     for name, growing in program.lists.items():
         count = results.pop(growing.count)
-        columns = {variable: results.pop(variable) for variable, _ in growing.columns()}
+        columns = [(results.pop(f"{name}<{k}>"), results.pop(f"{name}<{k}>#", None)) for k in range(len(growing.kinds))]
         if growing.own and count < 0:
             continue
         found_items = _grown(growing, count, columns)
@@ -857,23 +860,22 @@ def holds(x: Any, inner: Any) -> bool:
     return any(holds(y, inner) for y in parts if type(y) in (tuple, list, dict))
 
 
-def _grown(growing: Any, count: int, held: dict) -> list:
-    """What a loop appended to a list, or what it holds."""
+def _grown(growing: Any, count: int, columns: list) -> list:
+    """What a loop appended to a list, or what it holds: of each column the numbers, and which kinds they have."""
     if not count:
         return []
-    found = {variable: _raw(x)[:count] for variable, x in held.items()}
-    columns = []
-    for k, kinds in enumerate(growing.kinds):
-        numbers, tags = found[f"{growing.name}<{k}>"], found.get(f"{growing.name}<{k}>#")
+    items = []
+    for (numbers, tags), kinds in zip(columns, growing.kinds):
+        numbers, tags = _raw(numbers)[:count], None if tags is None else _raw(tags)[:count]
         present = kinds if tags is None else [kind for kind in kinds if (tags == place(kind)).any()]
         if len(present) == 1:
             (kind,) = present
             numbers = numbers.astype(kind.dtype, copy=False)
-            columns.append(numbers.tolist() if kind.python else list(numbers))
+            items.append(numbers.tolist() if kind.python else list(numbers))
         else:
             makers = {place(kind): maker(kind) for kind in kinds}
-            columns.append([makers[t](x) for x, t in zip(numbers.tolist(), () if tags is None else tags.tolist())])
-    return columns[0] if not growing.sort else [*map(list if growing.sort == "list" else tuple, zip(*columns))]
+            items.append([makers[t](x) for x, t in zip(numbers.tolist(), () if tags is None else tags.tolist())])
+    return items[0] if not growing.sort else [*map(list if growing.sort == "list" else tuple, zip(*items))]
 
 
 def _returned(what: Any, results: dict) -> Any:

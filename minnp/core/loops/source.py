@@ -182,6 +182,7 @@ class Site:
         names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
         self.reads = {n.id for n in names if isinstance(n.ctx, ast.Load)}
         self.stores = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+        self.names = sorted(self.reads | self.stores)
         self.shared = self.stores & shared
         self.caught = caught or bool(self.shared)  # who sees its names may go on as well
         calls = [n.value for n in ast.walk(tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
@@ -524,7 +525,9 @@ def say(f: Any, line: int, why: str, where: str = "python") -> None:
 def rewritten(f: Any, make: Any) -> Any:
     """The function with its loops handed over, or itself where there is nothing to hand over.
 
-    make   (sites, f) -> (what is asked before a loop, what is asked of a callee)
+    make   (sites, f) -> (what is asked before a loop, what is asked of a callee; its `forget` lets go of these)
+
+    One that has a `forget` may be kept, if that is called whenever it ran.
     """
     if isinstance(f, MethodType):
         inner = rewritten(f.__func__, make)
@@ -559,6 +562,8 @@ def rewritten(f: Any, make: Any) -> Any:
     cells |= {LOOP: CellType(ask), CALL: CellType(called)}
     out = FunctionType(new, f.__globals__, f.__name__, f.__defaults__, tuple([cells[n] for n in new.co_freevars]))
     out.__kwdefaults__, out.__qualname__, out.__module__ = f.__kwdefaults__, f.__qualname__, f.__module__
+    if not refused:  # which are reported whenever it is made
+        out.forget = getattr(called, "forget", None)  # type: ignore[attr-defined]
     return out
 
 
