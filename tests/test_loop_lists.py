@@ -650,6 +650,142 @@ def test_short_loops_that_append_by_branches_have_one_program():
     assert g.captures == 0
 
 
+def rows_of_copies(x, n):
+    path = [x.copy()]
+    for _ in range(n):
+        x = x - 0.1 * np.sin(x)
+        path.append(x.copy())
+    return np.array(path)
+
+
+def rows_of_a_name_bound_anew(x, n):
+    out, y = [], x.copy()
+    for _ in range(n):
+        y = y + 0.01 * np.array([y[1], -y[0], y[2]])
+        out.append(y)
+    out[0][0] = 5
+    return out
+
+
+def rows_by_a_branch(x, n):
+    out = []
+    for k in range(n):
+        y = x * k
+        if y[0] > 2:
+            out.append(y)
+    return out
+
+
+def matrices(x, n):
+    out, a = [], np.outer(x, x)
+    for _ in range(n):
+        b = a * x[1]
+        x = b[0] / b[0, 1]
+        out.append(a * x[0])
+    return out
+
+
+def of_several_shapes(x, n):
+    out = []
+    for k in range(n):
+        out.append(x[: k % 2 + 1] * 2)
+    return out
+
+
+def written_in_place_later(x, n):
+    out, y = [], x.copy()
+    for _ in range(n):
+        y = y * 1.5
+        out.append(y)
+        y[0] += 1
+    return out
+
+
+def written_through_a_view(x, n):
+    out, y = [], x.copy()
+    for _ in range(n):
+        y = y * 1.5
+        v = y[1:]
+        out.append(y)
+        v[0] = 3
+    return out
+
+
+def written_after_the_loop(x, n):
+    out, y = [], x.copy()
+    for _ in range(n):
+        y = y * 0.5
+        z = y
+        out.append(y)
+    z[0] = 100
+    return out
+
+
+def the_argument_itself(x, n):
+    out, y = [], x
+    for _ in range(n):
+        out.append(y)
+        y = y * 0.5
+    x[0] = 77
+    return out
+
+
+def one_array_often(x, n):
+    out = []
+    for k in range(n):
+        y = x * k
+        for _ in range(2):
+            out.append(y)
+    out[0][0] = 9
+    return out
+
+
+def one_array_in_two_lists(x, n):
+    out, more = [], []
+    for k in range(n):
+        y = x * k
+        out.append(y)
+        more.append(y)
+    out[0][0] = 9
+    return out, more
+
+
+def views(x, n):
+    out = []
+    for _ in range(n):
+        out.append(x[1:])
+        x = x * 0.5
+    out[0][0] = 7
+    return out
+
+
+def that_raises(x, n):
+    out = []
+    for k in range(n):
+        out.append(np.sqrt(abs(x)) * k)
+        if k == 90:
+            raise ValueError(str(out[-1]))
+    return out
+
+
+ROWS = [rows_of_copies, rows_of_a_name_bound_anew, rows_by_a_branch, matrices]
+PYTHONS_ROWS = [of_several_shapes, written_in_place_later, written_through_a_view, written_after_the_loop]
+PYTHONS_ROWS += [the_argument_itself, one_array_often, one_array_in_two_lists, views, that_raises]
+
+
+@pytest.mark.parametrize("f", [*ROWS, *PYTHONS_ROWS], ids=lambda f: f.__name__)
+def test_arrays_appended_to_lists(f):
+    """A list whose arrays nobody can tell from those that were appended is compiled code's; any other is Python's."""
+    minnp.report(reset=True)
+    g = jit(f)
+    for n in (300, 300, 1, 2):
+        x, y = np.array([1.0, 2.0, 0.5]), np.array([1.0, 2.0, 0.5])
+        got, want = outcome(lambda x: g(x, n), x), outcome(lambda x: f(x, n), y)  # noqa: B023
+        assert got == want
+    said = [r["why"] for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+    assert bool(said) == (f in PYTHONS_ROWS), said
+
+
 def test_gradients_of_loops_that_append():
     def f(x):
         out = []

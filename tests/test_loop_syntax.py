@@ -723,3 +723,12 @@ def test_what_is_no_integer_has_no_divisors():
 
     with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
         jit(f)(vector())
+
+
+@pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python")
+def test_a_function_without_source_is_reported():
+    space = {}
+    exec("def f(x):\n    s = 0.0\n    for v in x:\n        s += v\n    return s\n", space)
+    minnp.report(reset=True)
+    assert jit(space["f"])(vector()) == space["f"](vector())
+    assert "source is in no file" in [r["why"] for r in minnp.report(reset=True) if r["function"] == "loop in f"][0]

@@ -85,6 +85,7 @@ PASSES = 20
 REDUCTIONS = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argmax", "var", "std")
 DEPTH = 8  # of calls of Python functions in one another
 ALIASES = {"absolute": "abs", "conjugate": "conj", "concatenate": "concat", "true_divide": "divide"}
+MAKERS = {"copy", "array", "where", "dot", "matmul", "exp", "log", "sin", "cos", "tanh", "sqrt", "maximum", "minimum"}
 UNROLLED = 32  # items of a tuple that a loop goes over
 
 
@@ -154,7 +155,7 @@ class Parts(NamedTuple):
 
 
 class Growing:
-    """A list of Python's of numbers, or of tuples of numbers.
+    """A list of Python's of numbers, or of tuples of numbers; or of new arrays, if they are only appended to it.
 
     sort   "tuple" or "list" of its items, "" of numbers; "dict": it is a dict, whose items are pairs, by integers
     kinds  of each column: the kinds that its numbers may have
@@ -162,10 +163,12 @@ class Growing:
     own    whether the loop makes it
     fixed  whether nothing in the loop changes it
     default  of a dict: what makes the values that it lacks (defaultdict), or None
+    axes   of the arrays; 0 of numbers
     """
 
     def __init__(self, name: str, own: bool = False, given: tuple | None = None, sort: str = "") -> None:
         self.name, self.own, self.sort, self.fixed, self.default = name, own, sort, False, None
+        self.axes = 0
         self.kinds: list[frozenset[Kind]] = []
         self.given: list[frozenset[Kind]] | None = None
         if given is not None:
@@ -270,6 +273,10 @@ class Translator(Building):
         # of this statement, by their text: (the mask, how many writes came before, where it is computed)
         self.masks: dict[str, tuple[Array, int, list]] = {}
         self.taken: dict[str, str] = {}  # arrays made in the loop that names are bound to
+        self.recent: set[str] = set()  # arrays made since the last branch or loop began or ended
+        self.latest: dict[str, tuple[str, int]] = {}  # of names bound to one of them: (which, the version of the name)
+        self.listed: set[str] = set()  # arrays that were appended to lists
+        self.touched: set[str] = set()  # roots that are written in place
         self.tables: dict[str, Array] = {}  # of tuples of numbers that are the same throughout, by their text
 
     @property
@@ -330,6 +337,43 @@ class Translator(Building):
             self.emit(Store(held.name, (count,), x))
         self.emit(Assign(growing.count, E("add", (count, const(1)), INT, 0, 2**40)))
 
+    def append_array(self, growing: Growing, x: Array) -> None:
+        """growing.append(x) of a new array: the list has its numbers, of which nobody can tell that they lie elsewhere."""
+        if growing.own or growing.given is not None:
+            raise self.fail("an array appended to a list that is not only appended to")
+        if not growing.kinds:
+            growing.kinds, growing.axes = [frozenset((x.kind,))], x.ndim
+            raise Anew
+        if growing.axes != x.ndim or growing.kinds != [frozenset((x.kind,))]:
+            raise self.fail("things of several types appended to a list")
+        ((variable, kind),) = growing.columns()
+        held, count, dims = self.stands_for(variable), self.length_of(growing), [*map(self.temporary, x.dims)]
+        for n, d in zip(dims, held.dims[1:]):
+            first = E("eq", (count, const(0)), BOOL, 0, 1)
+            self.check(E("or", (first, E("eq", (n, d), BOOL, 0, 1)), BOOL, 0, 1))
+        with self.into([]) as grow:
+            room = self.greatest(self.temporary(self.binary("mul", count, const(2))), const(16))
+            more = self.new([room, *dims], kind, False)
+            self.over([count, *dims], lambda k: self.emit(Store(more.name, tuple(k), self.load(held, k))))
+            self.rebind(variable, more)
+        self.emit(If(E("eq", (count, held.dims[0]), BOOL, 0, 1), grow, []))
+        held = self.stands_for(variable)
+        self.over(dims, lambda k: self.emit(Store(held.name, (count, *k), self.load(x, k))))
+        self.emit(Assign(growing.count, E("add", (count, const(1)), INT, 0, 2**40)))
+
+    def new_array(self, node: ast.expr, value: Any) -> Array | None:
+        """An array that nobody else has, and nobody writes to from here on, of a value that is appended to a list."""
+        if isinstance(value, Lazy) and makes_array(node):
+            return self.materialised(value)
+        if not isinstance(value, Array) or not value.ndim:
+            return None
+        root, version = self.latest.pop(value.name, (value.name, self.versions.get(value.name)))
+        if root not in self.recent or version != self.versions.get(value.name) or value.name != value.root:
+            return None
+        self.recent.discard(root)
+        self.listed.add(root)
+        return value
+
     def fitting_items(self, growing: Growing, value: Any) -> list[E]:
         """The numbers of what becomes an item of a list, in its columns."""
         items = value.items if isinstance(value, Tup) else [value]
@@ -377,7 +421,8 @@ class Translator(Building):
         for variable, kind in growing.columns():
             self.moving.setdefault(variable, Moving())
             room = self.greatest(self.temporary(self.binary("mul", count, const(2))), const(64))
-            made = self.new([room if growing.given else const(64)], kind, False)
+            dims = [const(0)] * (1 + growing.axes) if growing.axes else [room if growing.given else const(64)]
+            made = self.new(dims, kind, False)
             self.rebind(variable, made)
             if growing.given:
                 held = self.first_of(growing, variable, kind)
@@ -595,7 +640,9 @@ class Translator(Building):
         """growing.append(x), growing.extend([x, ...]), growing.pop(), growing.pop(0), growing.clear()"""
         count = self.length_of(growing)
         if name == "append" and len(nodes) == 1 and not isinstance(nodes[0], ast.Starred):
-            self.append(growing, self.wide(nodes[0]))
+            value = self.wide(nodes[0])
+            x = self.new_array(nodes[0], value)
+            self.append(growing, value) if x is None else self.append_array(growing, x)
             return Static(None)
         if name == "extend" and len(nodes) == 1 and growing.sort != "dict":
             items = self.value(nodes[0])
@@ -735,6 +782,8 @@ class Translator(Building):
         moving = self.stands_for(variable)
         self.emit(Bind(moving.name, array.name))
         self.versions[moving.name] = next(self.counts)
+        if array.name in self.recent:
+            self.latest[moving.name] = array.name, self.versions[moving.name]
         self.bound.add(moving.name)
         return moving
 
@@ -801,6 +850,7 @@ class Translator(Building):
 
     def new(self, dims: Sequence[E], kind: Kind, zero: bool, name: str = "") -> Array:
         made = super().new(dims, kind, zero, name)
+        self.recent.add(made.name)
         if self.exchanged and not name:
             number = E("var", ("<made>",), INT, FRESH, 2**42)
             self.emit(Assign("<made>", E("add", (number, const(1)), INT, FRESH, 2**42)))
@@ -811,6 +861,7 @@ class Translator(Building):
         named = array.root in self.moving or array.root in self.copies or array.root in self.taken
         if self.by_value and (named or array.root in self.shown):
             raise self.fail("the derivative of a name that stands for several arrays, of which one is written in place")
+        self.touched |= self.roots(array)
         super().written(array)
 
     def stands_for(self, variable: str) -> Array:
@@ -1064,6 +1115,7 @@ class Translator(Building):
 
     def meet(self, ways: list[tuple[set[str], dict]]) -> None:
         """What is bound, and what names stand for, where these ways go on together."""
+        self.recent.clear()
         for k, (bound, names) in enumerate(ways):
             self.bound = set(bound) if not k else self.bound & bound
             self.scope.names = dict(names) if not k else self.merged(self.scope.names, names)
@@ -1227,6 +1279,7 @@ class Translator(Building):
         outer: list = []
         self.program.nested |= self.nested > 0
         self.nested += 1
+        self.recent.clear()
         with self.into(outer):
             run()
         self.nested -= 1
@@ -2931,6 +2984,15 @@ def _converted(s: ast.For) -> ast.For | None:
     return s
 
 
+def makes_array(node: ast.expr) -> bool:
+    """Whether an expression of arrays is always a new one."""
+    return isinstance(node, (ast.BinOp, ast.UnaryOp)) or (isinstance(node, ast.Call) and ends_in(node.func) in MAKERS)
+
+
+def ends_in(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
 def stored_names(tree: ast.AST) -> frozenset[str]:
     found = _STORED.get(tree)
     if found is None:
@@ -3056,6 +3118,7 @@ def translate(
             if not t.moved and len(flags) == count:
                 _outputs(t, program, given, wanted & assigned)
                 if len(flags) == count:
+                    _apart(t, program)
                     if t.notes is not None:
                         program.notes = list(t.notes)
                         program.outputs += [(v.args[0], [INT], "", "") for v in t.notes.values()]
@@ -3154,6 +3217,15 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
                 program.results.append((str(what), t.stands_for(what).name))
             else:
                 _output(t, program, str(what), False)
+
+
+def _apart(t: Translator, program: Program) -> None:
+    """Raises NotUnderstood if somebody could tell a list's arrays from those that were appended."""
+    columns = {variable for growing in program.lists.values() for variable, _ in growing.columns()}
+    read = [program.moving.get(array, (array,)) for name, array in program.results if name not in columns]
+    seen = t.touched.union(*read)
+    if t.listed and (seen & t.listed or PART in seen):
+        raise NotUnderstood("an array appended to a list that is also written in place, or read after the loop", t.line)
 
 
 def _which(t: Translator, program: Program, variable: str) -> None:

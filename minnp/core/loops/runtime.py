@@ -82,6 +82,7 @@ LENGTHS = 6  # of them, after which tuples and lists of other lengths are Python
 PATIENCE, LONGEST = 4, 1 << 12  # how often a loop is looked at that Python has to run; how often it then is not
 LOOKED_THROUGH = 1024  # items of a list outside that are looked at in each call
 FEW, MANY = 10, 64  # turns of a loop
+STEPS = 640  # of a loop that appends arrays, which a graph has one by one: it makes the list, too
 BRIEF = 1e-3  # seconds of machine code in which Python may append as much to lists
 LARGE, MATRIX = 1 << 20, 1 << 12  # elements of an array; of one that others are multiplied with
 
@@ -694,7 +695,8 @@ def _run(
             loops = any(type(s) is While for s in statements(program.body)) or program.nested
             counted = not loops and not site.branches
             counted = counted and all(growing.sort != "dict" for growing in program.lists.values())
-            if counted and turns(program, values) <= FEW:
+            most = STEPS // site.steps if any(growing.axes for growing in program.lists.values()) else FEW
+            if counted and turns(program, values) <= most:
                 return None  # a graph of its steps is as fast, and goes on behind it
             return _after(watching, "captured code has a list in a loop", site, f, names)
         if any([type(v) is Tracer for v in raw]):
@@ -871,6 +873,8 @@ def _grown(growing: Any, count: int, columns: list) -> list:
         if len(present) == 1:
             (kind,) = present
             numbers = numbers.astype(kind.dtype, copy=False)
+            if growing.axes:
+                return [array_of(row.copy()) for row in numbers]
             items.append(numbers.tolist() if kind.python else list(numbers))
         else:
             makers = {place(kind): maker(kind) for kind in kinds}

@@ -23,6 +23,7 @@ from typing import Any
 
 from ..rows.report import record
 
+GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _TREES: weakref.WeakKeyDictionary[CodeType, Any] = weakref.WeakKeyDictionary()
 
 
@@ -37,7 +38,7 @@ def tree_of(f: Any) -> ast.FunctionDef | ast.Lambda | None:
 
 def _tree(f: Any) -> ast.FunctionDef | None:
     code = f.__code__
-    if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
+    if code.co_flags & GENERATORS:
         return None
     # how CPython compiles np.f(x), in comprehensions too, depends on whether its module imports np
     names = [n for n in sorted(set(_names(code))) if n.isidentifier()]
@@ -89,6 +90,12 @@ def _named(node: ast.Lambda) -> ast.FunctionDef:
     assert isinstance(made, ast.FunctionDef)
     made.name, made.args, made.body = "<lambda>", node.args, [out]
     return ast.copy_location(made, node)
+
+
+def has_loops(code: CodeType) -> bool:
+    """Whether a function that is no generator goes over something, or back."""
+    jumps = [i for i in dis.get_instructions(code) if i.opname == "FOR_ITER" or "JUMP_BACKWARD" in i.opname]
+    return bool(jumps) and not code.co_flags & GENERATORS
 
 
 def same(a: CodeType, b: CodeType) -> bool:
@@ -171,6 +178,7 @@ class Site:
     keyed    names that may be dicts whose keys are numbers
     set      those of them whose items it sets
     branches whether it has branches: a graph would hold one way through them
+    steps    how many operations it has, about
     caught   whether the function may go on after what it raises
     refused  how often in a row Python had to run it
     rest     how often it is not to be looked at
@@ -206,6 +214,7 @@ class Site:
         calls = [n.func for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
         changed |= {n.value.id for n in calls if n.attr == "setdefault" and isinstance(n.value, ast.Name)}
         self.set = changed & self.keyed
+        self.steps = max(1, sum(isinstance(n, (ast.Call, ast.BinOp, ast.UnaryOp, ast.AugAssign)) for n in nodes))
         self.branches = any(isinstance(n, (ast.If, ast.IfExp, ast.BoolOp)) for n in nodes)
         self.programs: dict[Any, Any] = {}
         self.compiled = self.refused = self.rest = 0
@@ -534,11 +543,11 @@ def rewritten(f: Any, make: Any) -> Any:
         return f if inner is f.__func__ else MethodType(inner, f.__self__)
     if type(f) is not FunctionType:
         return f
-    tree = tree_of(f)
-    if tree is None:
-        return f
-    code = _REWRITTEN.get(f.__code__)
-    if code is None:
+    tree, code = tree_of(f), _REWRITTEN.get(f.__code__)
+    if code is None and tree is None:
+        why = [(f.__code__.co_firstlineno, "is that of a function whose source is in no file")]
+        code = _REWRITTEN[f.__code__] = (None, [], why if has_loops(f.__code__) else [])
+    elif code is None:
         rewriter = Rewriter(f, copy.deepcopy(tree))
         body = [rewriter.visit(s) for s in rewriter.tree.body]
         flat = [t for s in body for t in (s if isinstance(s, list) else [s])]
