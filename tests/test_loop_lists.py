@@ -636,7 +636,7 @@ def test_short_loops_that_append_by_branches_have_one_program():
 
     def f(x):
         out = []
-        for k in range(4):
+        for _ in range(4):
             whole = math.floor(x)
             out.append(whole)
             if x - whole < 1e-9:

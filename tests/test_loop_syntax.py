@@ -731,4 +731,4 @@ def test_a_function_without_source_is_reported():
     exec("def f(x):\n    s = 0.0\n    for v in x:\n        s += v\n    return s\n", space)
     minnp.report(reset=True)
     assert jit(space["f"])(vector()) == space["f"](vector())
-    assert "source is in no file" in [r["why"] for r in minnp.report(reset=True) if r["function"] == "loop in f"][0]
+    assert "source is in no file" in next(r["why"] for r in minnp.report(reset=True) if r["function"] == "loop in f")

@@ -134,7 +134,9 @@ class Code:
         sizes = len(program.given), FIRST, layout.first_result, layout.size
         made = [program.arrays[variable] for _, variable in program.results]
         results = [(at, a.ndim, a.kind.dtype) for at, a in zip(layout.arrays, made)]
-        return fastpath.loop(self, inputs, outputs, (*sizes, self.late, self.repeats, self.warns), results, ADDRESS_OF_FREE)
+        return fastpath.loop(
+            self, inputs, outputs, (*sizes, self.late, self.repeats, self.warns), results, ADDRESS_OF_FREE
+        )
 
     def run(self, values: Sequence[Any], donate: dict[int, tuple[int, bool]], streams: Streams | None = None) -> tuple:
         """(the arrays that are results, the numbers, what says of each whether it is bound, which kind it has), as

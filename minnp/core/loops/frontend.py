@@ -338,7 +338,7 @@ class Translator(Building):
         self.emit(Assign(growing.count, E("add", (count, const(1)), INT, 0, 2**40)))
 
     def append_array(self, growing: Growing, x: Array) -> None:
-        """growing.append(x) of a new array: the list has its numbers, of which nobody can tell that they lie elsewhere."""
+        """growing.append(x) of a new array: the list has its numbers, and nobody can tell that they lie elsewhere."""
         if growing.own or growing.given is not None:
             raise self.fail("an array appended to a list that is not only appended to")
         if not growing.kinds:

@@ -669,7 +669,7 @@ def _run(
         values |= streams.values
     inputs = [values[name] for name in found.code.names]
     raw = [read(x) if type(x) in ARRAY_TYPES else x for x in inputs]
-    traced = any([type(v) in (Tracer, Live) for v in raw])
+    traced = any(type(v) in (Tracer, Live) for v in raw)
     followed = traced and any(map(_rewritten, raw))
     if program.moving and not found.by_values and followed:
         return _run_by_value(site, f, found, given, names, values)
@@ -699,7 +699,7 @@ def _run(
             if counted and turns(program, values) <= most:
                 return None  # a graph of its steps is as fast, and goes on behind it
             return _after(watching, "captured code has a list in a loop", site, f, names)
-        if any([type(v) is Tracer for v in raw]):
+        if any(type(v) is Tracer for v in raw):
             return None
         elsewhere = [*there.values(), *[held[n] for n in site.reads if n in held and n not in lists]]
         elsewhere = [x for x in elsewhere if type(x) in (tuple, list, dict)]
