@@ -374,6 +374,76 @@ def test_the_way_back_has_what_was_changed_since(f):
     numpy.testing.assert_allclose(curvature, difference, rtol=1e-5)
 
 
+def factored(x, scale):  # each element is written twice, and read where one behind it is written
+    for i in range(x.shape[0]):
+        for j in range(i):
+            x[i, j] -= x[i, :j] @ x[:j, j]
+            x[i, j] /= x[j, j]
+        for j in range(i, x.shape[0]):
+            x[i, j] -= x[i, :i] @ x[:i, j]
+    return x * scale
+
+
+def read_when_all_is_written(x, scale):
+    y = np.zeros_like(x)
+    for i in range(x.shape[0]):
+        for j in range(1, x.shape[1]):
+            y[i, j] = y[i, j - 1] * scale + x[i, j]
+    s = 0.0
+    for i in range(x.shape[0]):
+        for j in range(x.shape[1]):
+            t = y[i, j]
+            s += t * t * x[j, i]
+    return s * x
+
+
+def read_twice_between_writes(x, scale):
+    for k in range(1, len(x)):
+        s = 0.0
+        for i in range(k):
+            t = x[0, i]
+            s += t * x[k, i]
+        for i in range(k):
+            t = x[0, k - 1 - i]
+            x[1, i] = t * s * scale
+        for i in range(k):
+            x[0, i] += 0.1 * x[1, i]
+    return x
+
+
+def place_and_factor_from_one_element(x, scale):
+    for k in range(1, len(x)):
+        for i in range(k):
+            for _ in range(2):
+                t = x[k, i]
+                x[k, int(t * 0.0) + i] = np.sin(t) * x[i, k] * scale
+    return x
+
+
+@compiles
+@pytest.mark.parametrize(
+    ("f", "kept"),
+    [
+        (factored, 1.5),
+        (read_when_all_is_written, 0.1),
+        (read_twice_between_writes, None),
+        (place_and_factor_from_one_element, None),
+    ],
+)
+def test_what_is_still_in_an_array_is_read_again_on_the_way_back(f, kept):
+    rng = numpy.random.default_rng(1)
+    x, direction = rng.uniform(0.2, 1.0, (40, 40)) / 40 + numpy.eye(40), rng.normal(size=(40, 40))
+    loss = lambda x, scale: np.sum(np.sin(f(x.copy(), scale)))
+    budget = minnp.set_gradient_budget(int(8 * 1600 * kept * 1.1) if kept else 1 << 20)
+    try:
+        slopes = numpy.asarray(jit(minnp.grad(loss))(np.array(x), 0.7))
+    finally:
+        minnp.set_gradient_budget(budget)
+    value = jit(loss)
+    at = lambda h: float(value(np.array(x + h * direction), 0.7))
+    numpy.testing.assert_allclose((slopes * direction).sum(), (at(1e-5) - at(-1e-5)) / 2e-5, rtol=1e-6)
+
+
 def test_the_number_of_turns_may_be_a_remainder():
     def f(b, w, t):
         for i in range(t % 5):

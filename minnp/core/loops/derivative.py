@@ -3,9 +3,9 @@ that of reverse mode runs the program forwards and then backwards.
 
 Forwards, what the way back needs of a variable (places, factors, which branch, how many turns) goes to a tape of
 numbers before the variable is bound anew, or before the loop that binds it, if nothing in the loop needs it; backwards
-every statement runs in its adjoint form, the last first, and takes it from there. Elements of arrays that are never
-written are read again instead, and so are those of arrays that are read in deeper loops than they are written in: the
-tape has what each store overwrote, and the way back undoes the stores. Other arrays are not kept: what is written to
+every statement runs in its adjoint form, the last first, and takes it from there. Elements of arrays that are not
+written from there on are read again instead, and so are those of arrays that are read in deeper loops than they are
+written in, or more often: the tape has what each store overwrote, and the way back undoes the stores. Other arrays are not kept: what is written to
 one costs one number of tape if a factor was read from it, and nothing else. (Store-all with restoring: Griewank and
 Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 3 and 4.) The result has a derivative by the same
 rules.
@@ -304,7 +304,7 @@ class _Adjoint(_Derivative):
     def __init__(self, program: Program, wanted: set[str]) -> None:
         self.labels: dict[str, str] = {}
         self.names: dict[Any, str] = {}
-        self.reloaded: dict[str, E] = {}  # variables that are read again from an array whose stores are undone
+        self.reloaded: dict[str, E] = {}  # variables that are read again from an array that is as it was
         self.undone: set[str] = set()  # arrays whose stores are undone
         self.unstored: set[str] = set()  # arrays of which nothing is read behind a store, which need none
         super().__init__(program, wanted, "adjoint")
@@ -431,14 +431,16 @@ class _Adjoint(_Derivative):
         count: dict[str, int] = {}
         found: dict[str, E] = {}
         made = {s.name for s in statements(self.body) if type(s) is Alloc}
-        written = self.written = {s.array for s in statements(self.body) if type(s) is Store} | made
+        self.find_settled()
         loops: set[str] = set()
-        for s in statements(self.body):
-            if type(s) is Assign:
-                count[s.name] = count.get(s.name, 0) + 1
-                found[s.name] = s.value
-            elif type(s) is For:
-                loops.add(s.var)
+        written: dict[str, set[str]] = {}  # arrays that are written where a variable is bound, or behind
+        for s, behind in zip(self.body, self.written_from):
+            for x in statements([s]):
+                if type(x) is Assign:
+                    count[x.name] = count.get(x.name, 0) + 1
+                    found[x.name], written[x.name] = x.value, behind
+                elif type(x) is For:
+                    loops.add(x.var)
         fixed = self.fixed = {n for n in {i.name for i in self.source.inputs} | loops if n not in count}
         self.again: dict[str, E] = {}
         quick: dict[str, E] = {}  # those that only places and conditions compute again
@@ -452,7 +454,7 @@ class _Adjoint(_Derivative):
                 e = replaced(e, quick, True)
                 plain = all(
                     (x.op != "var" or x.args[0] in fixed or x.args[0] in self.again)
-                    and (x.op != "load" or x.args[0] not in written)
+                    and (x.op != "load" or x.args[0] not in written[name])
                     and (x.op != "dim" or x.args[0] not in made)
                     and x.op not in EXPENSIVE - QUICK
                     for x in walk(e)
@@ -467,6 +469,19 @@ class _Adjoint(_Derivative):
         begin = {id(s): s for s in self.lives(self.body, read_times(self.body)) if s.name not in outputs}
         self.local = {s.name for s in begin.values() if count[s.name] == 1}
         self.begin = begin  # (the statements are kept, and with them their ids)
+
+    def find_settled(self) -> None:
+        """Which arrays change in each outermost statement or behind it: the way back through it finds all others as
+        they were, and reads them again."""
+        made = self.depths(Alloc)
+        changed = {name for name, depths in made.items() if depths != [0]}
+        self.written_from: list[set[str]] = []
+        for s in reversed(self.body):
+            changed = changed | {x[0] for x in statements([s]) if type(x) in (Store, Alloc)}
+            self.written_from.append(changed)
+        self.written_from.reverse()
+        self.unsettled = {id(x): w for s, w in zip(self.body, self.written_from) for x in statements([s])}
+        self.placed: dict[int, dict[int, list[Assign]]] = {}  # what `reread` found
 
     def lives(self, body: list, reads: dict[str, int]) -> Iterator[Assign]:
         """The first assignments of variables that are bound and read from there on alone, until the statements that it
@@ -575,22 +590,29 @@ class _Adjoint(_Derivative):
             self.backwards(self.body)
 
     def undo_stores(self) -> bool:
-        """Finds arrays that are read in deeper loops than they are written in. Their stores are undone on the way back,
-        from what the tape keeps of each, so that it meets every array as the way forward did; and what was read is read
-        again, not kept. Whether there are some."""
+        """Finds what is read again on the way back, not kept: from arrays that are not written behind it, and from those
+        that are read in deeper loops than they are written in, or more often. The stores of these are undone on the way
+        back, from what the tape keeps of each, so that it meets every array as the way forward did. Whether there are
+        some."""
         stores, allocs = self.depths(Store), self.depths(Alloc)
         inputs = {i.name for i in self.source.inputs}
-        found = dict(pair for body, _ in nested(self.body) for pair in self.read_again(body))
-        reads: dict[str, int] = {}
+        reads: dict[str, list[int]] = {}  # of arrays whose stores would have to be undone
+        settled: dict[str, E] = {}
+        found: dict[str, E] = {}
         for body, depth in nested(self.body):
-            for s in body:
-                if type(s) is Assign and s.name in found:
-                    reads[s.value.args[0]] = max(depth, reads.get(s.value.args[0], 0))
-        chosen = {a for a, depth in reads.items() if depth > max(stores.get(a, [-1]))}
+            for s in self.read_again(body):
+                array = s.value.args[0]
+                if array in self.unsettled[id(s)]:
+                    found[s.name] = s.value
+                    reads.setdefault(array, []).append(depth)
+                else:
+                    settled[s.name] = s.value
+        deepest_first = lambda depths: sorted(depths, reverse=True)
+        chosen = {a for a, depths in reads.items() if deepest_first(depths) > deepest_first(stores.get(a, []))}
         chosen = {a for a in chosen if inexact(self.array(a).kind) and (a in inputs or allocs.get(a) == [0])}
-        if not chosen:
+        self.reloaded = settled | {name: e for name, e in found.items() if e.args[0] in chosen}
+        if not self.reloaded:
             return False
-        self.reloaded = {name: e for name, e in found.items() if e.args[0] in chosen}
         self.unstored = {a for a in chosen & inputs if self.reads_first(a)}
         self.body = self.keeping_old(self.body, chosen - self.unstored)
         self.products, self.undone = self.find_products(self.body), chosen
@@ -664,15 +686,51 @@ class _Adjoint(_Derivative):
                     found.setdefault(s[0], []).append(depth)
         return found
 
-    def read_again(self, body: list) -> Iterator[tuple[str, E]]:
-        """The variables that statements read from an array and keep, if it is as it was then behind them all, and so is
-        the place: (variable, what it reads)."""
-        changed: set[str] = set()  # arrays that later statements write
-        for s in reversed(body):
-            read = type(s) is Assign and s.value.op == "load" and s.name in self.local and self.saved(s.name)
-            if read and s.value.args[0] not in changed and all(self.remains(i) for i in s.value.args[1:]):
-                yield s.name, s.value
-            changed |= {x[0] for x in statements([s]) if type(x) in (Store, Alloc)}
+    def read_again(self, body: list) -> Iterator[Assign]:
+        """The statements that read an element of an array into a variable that is kept, if both the array and the place
+        are as they were then until the way back is through with the last statement that reads the variable."""
+        last = self.last_readers(body)
+        for k, s in enumerate(body):
+            if not self.reads(s) or not self.saved(s.name) or not all(self.remains(i) for i in s.value.args[1:]):
+                continue
+            end = last.get(s.name, k)
+            between = body[k + 1 : end + 1]
+            if type(body[end]) is Store and all(s.name not in self.behind(i) for i in body[end].index):
+                between.pop()  # it is undone before
+            if s.value.args[0] not in {x[0] for x in statements(between) if type(x) in (Store, Alloc)}:
+                yield s
+
+    def reads(self, s: Any) -> bool:
+        """Whether a statement reads an element of an array into a variable of these statements alone."""
+        return type(s) is Assign and s.value.op == "load" and s.name in self.local
+
+    def last_readers(self, body: list) -> dict[str, int]:
+        """Of each variable, where the last statement is whose way back may read it."""
+        inside = ((k, e) for k, s in enumerate(body) for x in statements([s]) for e in expressions(x))
+        last = {name: k for k, e in inside for name in self.behind(e)}
+        for s in reversed(body):  # where that reads again what this read, it reads the place
+            if self.reads(s):
+                for name in {n for i in s.value.args[1:] for n in self.behind(i)}:
+                    last[name] = max(last[name], last.get(s.name, 0))
+        return last
+
+    def reread(self, body: list) -> dict[int, list[Assign]]:
+        """What is read again behind the way back through each of these statements, and before what it reads."""
+        found = self.placed.get(id(body))
+        if found is None:
+            found = self.placed[id(body)] = {}
+            last = self.last_readers(body) if self.reloaded else {}
+            for s in body:
+                if self.reads(s) and s.name in self.reloaded and s.name in last:
+                    found.setdefault(last[s.name], []).append(s)
+        return found
+
+    def behind(self, e: E) -> set[str]:
+        """The variables that an expression reads when those are resolved that are computed again."""
+        found: set[str] = set()
+        for name in variables(e):
+            found |= self.behind(self.again[name]) if name in self.again else {name}
+        return found
 
     def remains(self, e: E) -> bool:
         """Whether an expression of a place has only variables that do not change in the statements that read them."""
@@ -758,7 +816,7 @@ class _Adjoint(_Derivative):
         if found is None or not self.depends(found.to, self.active):
             return [], size
         _, left, right, (rows, inner, columns) = found
-        changed = self.written - self.undone
+        changed = self.unsettled[id(s)] - self.undone
         for e, other, down, across in ((left, right, rows, inner), (right, left, inner, columns)):
             if e.args[0] in changed and self.depends(other, self.active):
                 many = [positive(self.resolved(x.stop)) for x in (down, across)]
@@ -908,14 +966,19 @@ class _Adjoint(_Derivative):
         """The way back through statements; `columns`: what they kept is taken by the loop around them."""
         out = self.all_taken([] if columns else self.kept(body))
         for s in body:
-            if type(s) is Assign and s.name in self.reloaded and self.saved(s.name):
-                out.append(Assign(s.name, self.resolved(self.reloaded[s.name])))
             if id(s) in self.begin and s.name in self.active:
                 out.append(Assign(self.bar(s.name), const(0.0, self.out.kinds[s.name])))
             if type(s) is Alloc and self.array(s.name).root in self.active:
                 dims = tuple([self.resolved(d) for d in s.dims])
                 out.append(Alloc(self.bar(s.name), dims, True))
-        for s in reversed(body):
+        again = self.reread(body)
+        for k, s in reversed(list(enumerate(body))):
+            if id(s) in self.old:
+                before = self.resolved(self.var(self.old[id(s)]))
+                out.append(Store(s.array, tuple([self.resolved(i) for i in s.index]), before))
+            for x in again.get(k, ()):
+                if self.saved(x.name):
+                    out.append(Assign(x.name, self.resolved(x.value)))
             out += self.back_of_loop(s) if type(s) in (For, While) else self.back(s)
         return out
 
@@ -956,11 +1019,7 @@ class _Adjoint(_Derivative):
                 self.flow(s.value, self.var(g), out, id(s), y)
             return out
         if type(s) is Store:
-            kind, old = self.array(s.array).kind, self.old.get(id(s))
-            out = []
-            if old is not None:
-                before = self.resolved(E("var", (old,), kind))
-                out.append(Store(s.array, tuple([self.resolved(i) for i in s.index]), before))
+            kind, out = self.array(s.array).kind, []
             if self.array(s.array).root not in self.active:
                 return out
             bar = self.bar(s.array)
