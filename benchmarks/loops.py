@@ -10,7 +10,7 @@ the first argument that it is differentiable in, beside the eager gradient and `
 are arguments, too, so that nobody computes with them beforehand. Memory: the peak of the resident memory in a later
 call of such a gradient above what was resident before it (VmHWM, reset through /proc/self/clear_refs: Linux only),
 result included, the median of some calls. malloc is told to ask the kernel for every block of a page or more, so that
-none lies in memory that an earlier call left resident: what JAX shows then is XLA's own account, temporaries and result.
+none lies in memory that an earlier call left resident: JAX then takes what XLA says of its own, temporaries and result.
 The kernel's counters are off by up to 0.2 MB.
 """
 

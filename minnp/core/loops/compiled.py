@@ -78,6 +78,8 @@ class Code:
             risky(e) for s in statements(program.body) for x in expressions(s) for e in walk(x)
         )
         self.noted: Code | None = None  # the program that says of what NumPy warns
+        self.sparing: Callable[[], Code | None] = lambda: None  # the one that does the same and keeps less
+        self.exceeded = 0  # a budget that was too small
         self.written = program.written
         self.room = 1 << 12
         names = [i.name for i in program.given]
@@ -104,7 +106,7 @@ class Code:
     @property
     def room(self) -> int:
         """How many numbers a tape has room for."""
-        return min(self._room, budget.kept // 8)
+        return 1 if budget.kept <= self.exceeded else min(self._room, budget.kept // 8)
 
     @room.setter
     def room(self, count: int) -> None:
@@ -147,17 +149,22 @@ class Code:
                  was if this raises)
         streams  what it draws from; where Python has to run the loop, they are as they were
         """
-        while True:
+        while budget.kept > self.exceeded:
             out = self.once(values, donate, streams)
             if out is not None:
                 return out
             if self.room >= budget.kept // 8:
-                raise MemoryError(
-                    f"the gradient of the loop at {self.program.file}:{self.program.line} keeps more than "
-                    f"{budget.kept:,} bytes; minnp.checkpoint of a function that runs a part of its iterations keeps "
-                    "less, and minnp.set_gradient_budget allows more"
-                )
-            self.room *= 4
+                self.exceeded = budget.kept
+            else:
+                self.room *= 4
+        spared = self.sparing()
+        if spared is None:
+            raise MemoryError(
+                f"the gradient of the loop at {self.program.file}:{self.program.line} keeps more than {budget.kept:,} "
+                "bytes; minnp.checkpoint of a function that runs a part of its iterations keeps less, and "
+                "minnp.set_gradient_budget allows more"
+            )
+        return spared.run(values, donate)
 
     def once(
         self, values: Sequence[Any], donate: dict[int, tuple[int, bool]], streams: Streams | None = None

@@ -5,10 +5,10 @@ Forwards, what the way back needs of a variable (places, factors, which branch, 
 numbers before the variable is bound anew, or before the loop that binds it, if nothing in the loop needs it; backwards
 every statement runs in its adjoint form, the last first, and takes it from there. Elements of arrays that are not
 written from there on are read again instead, and so are those of arrays that are read in deeper loops than they are
-written in, or more often: the tape has what each store overwrote, and the way back undoes the stores. Other arrays are not kept: what is written to
-one costs one number of tape if a factor was read from it, and nothing else. (Store-all with restoring: Griewank and
-Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 3 and 4.) The result has a derivative by the same
-rules.
+written in, or more often: the tape has what each store overwrote, and the way back undoes the stores. Other arrays are
+not kept: what is written to one costs one number of tape if a factor was read from it, and nothing else. (Store-all
+with restoring: Griewank and Walther, Evaluating Derivatives, 2nd ed., 2008, chapters 3 and 4; a loop in parts that run
+again, each from what changes in it: chapter 12.) The result has a derivative by the same rules.
 """
 
 from __future__ import annotations
@@ -58,20 +58,23 @@ from .ir import (
 )
 from .operations import NotUnderstood
 from .products import bounds, nest, positive, product, zero_where_zero
-from .simplified import adds, bound, combined, loads, propagated, replaced, without_dead
+from .simplified import adds, bound, combined, exposed, loads, propagated, replaced, without_dead
 
 F8 = Kind("f8")
 TAPE, AT = "<tape>", "<tape>.at"  # which no variable of a program is called
 
 
-def adjoint(program: Program, wanted: set[str]) -> Program:
+def adjoint(program: Program, wanted: set[str], sparing: bool = False) -> Program:
     """The program of the cotangents of those of a program's inputs that are wanted, by their names.
 
     Its inputs are those of `program` and a cotangent for each result that has floating point numbers (arrays that are
     written, then numbers), besides what is made for it; its results are the cotangents of the arrays among the inputs
     on which a result depends, then of the numbers. Raises NotUnderstood for what has none.
+
+    sparing   whether an outermost loop keeps what changes in it as it was before each of about as many parts as these
+              have turns; the way back runs one part forwards again at a time
     """
-    return _Adjoint(program, wanted).made()
+    return _Adjoint(program, wanted, sparing).made()
 
 
 def inexact(kind: Kind) -> bool:
@@ -301,7 +304,9 @@ class _Tangent(_Derivative):
 
 
 class _Adjoint(_Derivative):
-    def __init__(self, program: Program, wanted: set[str]) -> None:
+    def __init__(self, program: Program, wanted: set[str], sparing: bool) -> None:
+        self.sparing = sparing
+        self.segments: set[str] = set()  # where the parts of outermost loops begin, which run again on the way back
         self.labels: dict[str, str] = {}
         self.names: dict[Any, str] = {}
         self.reloaded: dict[str, E] = {}  # variables that are read again from an array that is as it was
@@ -320,7 +325,105 @@ class _Adjoint(_Derivative):
         body = fused(self.out, interchanged(self.out, body, shown, False) or body, shown)
         self.products = self.find_products(body)
         body = propagated(self.structured(body), kept=True)  # places are numbers of turns, then
-        return combined(body, read_times(body))
+        body = combined(body, read_times(body))
+        return [t for s in body for t in self.in_parts(s)] if self.sparing else body
+
+    # -------------------------------------------------------------- parts of loops, computed again
+    def in_parts(self, s: Any) -> list:
+        """An outermost loop in parts, whose number is about that of the turns of each."""
+        if type(s) is not For or s.step not in (1, -1) or id(s) in self.products:
+            return [s]
+        turns, length, number, part = (self.fresh(x, INT) for x in ("turns", "length", "number", "part"))
+        first, last = self.fresh("first", INT), self.fresh("last", INT)
+        whole = lambda op, *args: E(op, args, INT, 0, 2**40)
+        of = lambda name: E("var", (name,), INT, 0, 2**40)
+        root = E("sqrt", (E("cast", (of(turns),), F8),), F8)
+        done = whole("mul", of(part), of(length))
+        left = whole("min", of(length), whole("sub", of(turns), done))
+        along, ends = ("add" if s.step == 1 else "sub"), (E("var", (x,), INT, -(2**40), 2**40) for x in (first, last))
+        start, stop = ends
+        body = [
+            Assign(first, E(along, (s.start, done), INT, -(2**40), 2**40)),
+            Assign(last, E(along, (start, left), INT, -(2**40), 2**40)),
+            s._replace(start=start, stop=stop),
+        ]
+        self.segments.add(first)
+        return [
+            Assign(turns, self.turns(s, s.start, s.stop)),
+            Assign(length, whole("add", E("cast", (root,), INT, 0, 2**32), const(1))),
+            Assign(number, whole("floordiv", whole("sub", whole("add", of(turns), of(length)), const(1)), of(length))),
+            For(part, const(0), of(number), 1, body, s.exact),
+        ]
+
+    def is_part(self, s: Any) -> bool:
+        return type(s) is For and s.start.op == "var" and s.start.args[0] in self.segments
+
+    def changing(self, s: For) -> tuple[list[str], list[str]]:
+        """The variables and arrays that a part of a loop may find otherwise when it runs again."""
+        inside = statements(s.body)
+        bound_here = {x.name for x in inside if type(x) is Assign}
+        made = {x.name for x in inside if type(x) is Alloc}
+        met = {array for x in inside for array, _ in places(x)} - made - self.unstored
+        return sorted(bound_here - self.local - self.again.keys()), sorted(met & self.unsettled[id(s)])
+
+    def part_forwards(self, s: For) -> list:
+        """What keeps all that changes in a part of a loop, and the part, which keeps nothing."""
+        names, arrays = self.changing(s)
+        out = self.all_kept(names)
+        for name in arrays:
+            copy, size = self.whole_array(name, True)
+            out += [self.room_for(size), copy, self.moved(size)]
+        return [*out, s._replace(body=self.without_unstored(s.body))]
+
+    def part_again(self, s: For) -> list:
+        """The way back through a part: all is as it was before it, and it runs again."""
+        names, arrays = self.changing(s)
+        out: list = []
+        for name in reversed(arrays):
+            copy, size = self.whole_array(name, False)
+            out += [self.moved(size, "sub"), copy]
+        out += self.all_taken(names)
+        own = {x.name for x in statements(s.body) if type(x) is Assign}
+        for name in sorted((exposed(s.body) | variables(s.start) | variables(s.stop)) - {s.var}):
+            if name in self.again:
+                if name not in own:
+                    out.append(Assign(name, self.resolved(self.again[name])))
+            elif name not in names:
+                self.resolved(self.var(name))  # it is to be there
+        return [*out, *self.loop_kept(s), *self.back_of_loop(s)]
+
+    def whole_array(self, name: str, kept: bool) -> tuple[Any, E]:
+        """(what copies an array to the tape, or from there; how many elements it has)."""
+        a = self.array(name)
+        if a.kind.letter not in "fb" or name.rstrip(".") == TAPE:  # a tape has floats, and is long
+            raise NotUnderstood("an array of integers, or a tape, that is kept whole", self.source.line)
+        many = [E("dim", (name, k), INT, 0, 2**40) for k in range(a.ndim)]
+        index = tuple([self.var(self.fresh_once(("element", name, k), INT)) for k in range(a.ndim)])
+        index = tuple([E("var", x.args, INT, 0, 2**40) for x in index])
+        at, size = const(0), const(1)
+        for i, n in zip(index, many):
+            at = E("add", (E("mul", (at, n), INT, 0, 2**40), i), INT, 0, 2**40)
+            size = E("mul", (size, n), INT, 0, 2**40)
+        place = E("add", (self.here(), at), INT, 0, 2**40)
+        s: Any = (
+            Store(self.tape, (place,), cast(E("load", (name, *index), a.kind), F8))
+            if kept
+            else Store(name, index, cast(E("load", (self.tape, place), F8), a.kind))
+        )
+        for i, n in reversed(list(zip(index, many))):
+            s = For(i.args[0], const(0), n, 1, [s], False)
+        return s, size
+
+    def without_unstored(self, body: list) -> list:
+        """Statements but for the stores that the way forward leaves out."""
+        out: list = []
+        for s in body:
+            if parts(s):
+                names = ("then", "orelse") if type(s) is If else ("test", "body") if type(s) is While else ("body",)
+                s = s._replace(**{name: self.without_unstored(getattr(s, name)) for name in names})
+            if type(s) is not Store or s.array not in self.unstored:
+                out.append(s)
+        return out
 
     # -------------------------------------------------------------- no jumps
     def structured(self, body: list) -> list:
@@ -590,10 +693,10 @@ class _Adjoint(_Derivative):
             self.backwards(self.body)
 
     def undo_stores(self) -> bool:
-        """Finds what is read again on the way back, not kept: from arrays that are not written behind it, and from those
-        that are read in deeper loops than they are written in, or more often. The stores of these are undone on the way
-        back, from what the tape keeps of each, so that it meets every array as the way forward did. Whether there are
-        some."""
+        """Finds what is read again on the way back, not kept: from arrays that are not written behind it, and from
+        those that are read in deeper loops than they are written in, or more often. The stores of these are undone on
+        the way back, from what the tape keeps of each, so that it meets every array as the way forward did. Whether
+        there are some."""
         stores, allocs = self.depths(Store), self.depths(Alloc)
         inputs = {i.name for i in self.source.inputs}
         reads: dict[str, list[int]] = {}  # of arrays whose stores would have to be undone
@@ -799,11 +902,7 @@ class _Adjoint(_Derivative):
             elif type(s) is If:
                 out.append(If(s.condition, self.forwards(s.then), self.forwards(s.orelse)))
             elif type(s) in (For, While):
-                names = self.cover(s)
-                out += self.all_kept(names)
-                out += self.loop_forwards(s) if type(s) is For else self.while_forwards(s)
-                self.covered.difference_update(names)
-                out += self.factors_kept(s)
+                out += self.part_forwards(s) if self.is_part(s) else self.loop_kept(s)
             elif type(s) is not Store or s.array not in self.unstored:
                 out.append(s)
         return [*out, *self.all_kept([] if columns else self.kept(body))]
@@ -871,6 +970,14 @@ class _Adjoint(_Derivative):
         out += [Alloc(name, (positive(down.stop), positive(across.stop)), False), copy]
         return E("load", (name, *index), e.kind)
 
+    def loop_kept(self, s: For | While) -> list:
+        """A loop, and what keeps what its way back needs."""
+        names = self.cover(s)
+        out = self.all_kept(names)
+        out += self.loop_forwards(s) if type(s) is For else self.while_forwards(s)
+        self.covered.difference_update(names)
+        return [*out, *self.factors_kept(s)]
+
     def while_forwards(self, s: While) -> list:
         count = self.counter(s)
         inner = [*self.forwards(s.body), Assign(count, E("add", (self.var(count), const(1)), INT))]
@@ -916,7 +1023,7 @@ class _Adjoint(_Derivative):
     def keeps_none(self, body: list) -> bool:
         """Whether statements put nothing on the tape but what `kept` says of them."""
         for s in body:
-            if type(s) is While or (type(s) is Assign and self.pushed(s.name)):
+            if type(s) is While or self.is_part(s) or (type(s) is Assign and self.pushed(s.name)):
                 return False
             covered = self.cover(s) if type(s) is For else []
             none = not covered and not self.factors(s)[0] and not any(map(self.kept, parts(s)))
@@ -979,7 +1086,10 @@ class _Adjoint(_Derivative):
             for x in again.get(k, ()):
                 if self.saved(x.name):
                     out.append(Assign(x.name, self.resolved(x.value)))
-            out += self.back_of_loop(s) if type(s) in (For, While) else self.back(s)
+            if self.is_part(s):
+                out += self.part_again(s)
+            else:
+                out += self.back_of_loop(s) if type(s) in (For, While) else self.back(s)
         return out
 
     def back_of_loop(self, s: For | While) -> list:

@@ -194,6 +194,28 @@ class Compiled:
         self.why = ""
 
 
+def sparing(program: Program, wanted: set[str], whole: Program) -> Code | None:
+    """What computes the same cotangents, and keeps less for its way back; None where there is nothing such."""
+    try:
+        less = adjoint(program, wanted, sparing=True)
+    except NotUnderstood:
+        return None
+    return Code(less, failure, agreed=True) if alike(less, whole) else None
+
+
+def part_of(code: Code | None, kept: frozenset[str], whole: Program) -> Code | None:
+    """What of this program computes these results."""
+    less = code and sliced_to(code.program, kept)
+    return Code(less, failure, agreed=True) if less and alike(less, whole) else None
+
+
+def alike(a: Program, b: Program) -> bool:
+    """Whether two programs take the same arguments, and have the same results."""
+    inputs = lambda p: [(i.name, i.kind, i.ndim) for i in p.given]
+    results = lambda p: ([p.inputs[k].name for k in p.written], p.outputs)
+    return inputs(a) == inputs(b) and results(a) == results(b)
+
+
 class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
@@ -242,6 +264,8 @@ class LoopRow(Primitive):
             row = None
             if kept or any(type(s) is Check and s.error != "full" for s in statements(program.body)):
                 row = self if program is self.program else LoopRow(Code(program, lambda error, operands: None))
+                if row is not self:
+                    row.code.sparing = functools.cache(lambda: part_of(self.code.sparing(), kept, program))
             self.slices[kept] = row, [names.index(i.name) for i in program.given]
         row, places = self.slices[kept]
         return row, places, [k for k, name in enumerate(parts) if name in kept or row is self]
@@ -259,8 +283,12 @@ class LoopRow(Primitive):
             if not affordable(program):
                 what = "gradient" if make is adjoint else "tangent"
                 raise NotUnderstood(f"its {what} takes more than {budget.seconds} s of compiling")
-            return LoopRow(Code(program, failure, agreed=True))
+            found = LoopRow(Code(program, failure, agreed=True))
+            if make is adjoint:
+                found.code.sparing = functools.cache(lambda: sparing(self.program, names, program))
+            return found
 
+        names = {i.name for i, of in zip(self.program.given, wanted) if of}
         return self._made(make, wanted, row)
 
     def _made(self, make: Callable, chosen: Sequence[bool], row: Callable) -> LoopRow:

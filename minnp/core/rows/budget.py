@@ -34,9 +34,11 @@ def set_compile_budget(limit: float) -> float:
 def set_gradient_budget(limit: int) -> int:
     """Let the gradient of one compiled loop keep up to `limit` bytes for its way back; the limit until now.
 
-    A gradient that would keep more raises MemoryError, which names the loop. `minnp.checkpoint` of a function that runs
-    a part of the iterations keeps the numbers of one part at a time, and computes them again on the way back. The
-    default is 2 GiB, or the environment's MINNP_GRADIENT_BUDGET.
+    Where a loop over a range would keep more, it runs in parts, about as many as each has iterations: what changes in
+    the loop is kept as it was before each part, and the numbers of one part at a time, which are computed again on the
+    way back. That takes the time of about one more run forwards. What still keeps more, and a `while` loop, raises
+    MemoryError, which names the loop; `minnp.checkpoint` of a function that runs a part of the iterations keeps less.
+    The default is 2 GiB, or the environment's MINNP_GRADIENT_BUDGET.
 
     Raises ValueError unless there is room for one number, 8 bytes.
 
