@@ -86,8 +86,8 @@ def dealt(item: pytest.Item) -> bool:
 
     Of `@pytest.mark.dealt` tests each pass of `./run test --all` that runs them takes one part, so that each case runs
     once; of `dealt(parts=8)` an eighth, and nobody the rest; `dealt("newest", "torch")` says who takes part. All other
-    tests run on the newest NumPy, and three of eight that are not long in another setting, too: one on torch's kernels,
-    one on NumPy 1.26, one there without the C part; of files about MXNet, which is for NumPy 1.26, all there.
+    tests run on the newest NumPy, and three of sixteen that are not long in another setting, too: one on torch's
+    kernels, one on NumPy 1.26, one there without the C part; of files about MXNet, for NumPy 1.26, all there.
     With --exhaustive the newest NumPy takes parts that nobody has, and every pass all others. Which part a case is in
     depends on its name and nothing else: what passed yesterday fails today only where minnp changed."""
     mark, here, number = item.get_closest_marker("dealt"), which(), zlib.crc32(item.nodeid.encode())
@@ -103,9 +103,9 @@ def dealt(item: pytest.Item) -> bool:
     if here == "newest" or exhaustive:
         return True
     if here == "torch":
-        return number % 8 == 3
+        return number % 16 == 3
     old = [p for p in takers if p in ("old", "python")]
-    return old[number % len(old)] == here and (number % 8 < 2 or "newest" not in takers or about_mxnet(item.module))
+    return old[number % len(old)] == here and (number % 16 < 2 or "newest" not in takers or about_mxnet(item.module))
 
 
 @functools.cache

@@ -45,7 +45,7 @@ ON_A_DEVICE = [name for name in PROGRAMS if zlib.crc32(name.encode()) % 8 == 0]
 
 
 @pytest.mark.long
-@pytest.mark.dealt(parts=16)
+@pytest.mark.dealt(parts=32)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_agrees_in_every_way(name: str) -> None:
     agrees(name)

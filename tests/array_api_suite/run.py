@@ -9,10 +9,10 @@ import re
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 
 import scipy
-import sklearn
 
 from tests.numpy_suite.run import matches
 
@@ -50,7 +50,7 @@ def outcomes(names: list[str], namespace: str = "minnp.numpy", parts: int = 1) -
 
 
 def versions() -> str:
-    return f"SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}"
+    return f"SciPy {scipy.__version__}, scikit-learn {version('scikit-learn')}"
 
 
 def known() -> tuple[str, dict[str, str]]:

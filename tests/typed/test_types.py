@@ -21,43 +21,23 @@ from .make_stub import STUBS, stubs
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 reads_text = pytest.mark.once("mypy reads the programs: no setting changes what it says")
+LINES = (HERE / "programs" / "bad.py").read_text().splitlines()
+MARKED = {("bad.py", i) for i, line in enumerate(LINES, 1) if line.endswith("# E")}
 NAMES_OF_THE_STUB = tuple(map(int, numpy.__version__.split(".")[:2])) >= (2, 4)
 
 
-def check(program: str, cache: Path) -> list[tuple[str, int]]:
-    """(file name, line) of everything mypy reports for one program."""
-    command = [sys.executable, "-m", "mypy", "--config-file", HERE / "mypy.ini", "--cache-dir", cache]
+@pytest.mark.long
+@reads_text
+@pytest.mark.skipif(not NAMES_OF_THE_STUB, reason="the stub declares the names of NumPy >= 2.4")
+def test_mypy_finds_the_marked_mistakes_and_nothing_else(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mypy", "--config-file", HERE / "mypy.ini", "--cache-dir", tmp_path]
+    environment = {**os.environ, "MYPYPATH": str(ROOT)}
     done = subprocess.run(
-        [*map(str, command), str(HERE / "programs" / program)],
-        cwd=ROOT,
-        env={**os.environ, "MYPYPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
+        [*map(str, command), str(HERE / "programs")], cwd=ROOT, env=environment, capture_output=True, text=True
     )
     assert not done.stderr, done.stderr
     found = re.findall(r"^(\S+?):(\d+): error: .*", done.stdout, re.MULTILINE)
-    return [(Path(file).name, int(line)) for file, line in found]
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not NAMES_OF_THE_STUB:
-        pytest.skip("the stub declares the names of NumPy >= 2.4")
-    return tmp_path_factory.mktemp("mypy")
-
-
-@pytest.mark.long
-@reads_text
-def test_numpy_programs_have_no_errors(cache: Path) -> None:
-    assert check("good.py", cache) == []
-
-
-@pytest.mark.long
-@reads_text
-def test_mistakes_are_found(cache: Path) -> None:
-    lines = (HERE / "programs" / "bad.py").read_text().splitlines()
-    marked = {("bad.py", i) for i, line in enumerate(lines, 1) if line.endswith("# E")}
-    assert set(check("bad.py", cache)) == marked
+    assert {(Path(file).name, int(line)) for file, line in found} == MARKED, done.stdout
 
 
 def declared(module: str) -> set[str]:
@@ -91,11 +71,6 @@ def test_the_stubs_are_what_their_script_writes() -> None:
 
 
 @pytest.mark.slow
-def test_users_programs_have_no_errors(cache: Path) -> None:
-    assert check("users.py", cache) == []
-
-
-@pytest.mark.slow
 @pytest.mark.skipif(not NAMES_OF_THE_STUB, reason="the stub declares the names of NumPy >= 2.4")
 def test_pyright_finds_the_marked_mistakes_and_nothing_else(tmp_path: Path) -> None:
     """In its standard mode, of which basedpyright's own is stricter."""
@@ -108,8 +83,7 @@ def test_pyright_finds_the_marked_mistakes_and_nothing_else(tmp_path: Path) -> N
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     told = json.loads(done.stdout)["generalDiagnostics"]
     found = {(Path(d["file"]).name, d["range"]["start"]["line"] + 1) for d in told if d["severity"] == "error"}
-    lines = (HERE / "programs" / "bad.py").read_text().splitlines()
-    assert found == {("bad.py", i) for i, line in enumerate(lines, 1) if line.endswith("# E")}, told
+    assert found == MARKED, told
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
