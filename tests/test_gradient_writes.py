@@ -435,3 +435,26 @@ def test_what_a_tape_saved_may_be_written_by_any_call(statement: str) -> None:
 
     with onp.errstate(all="ignore"):
         assert grad(behind_the_tape)(np.ones(4)).tolist() == [4, 1, 2, 5]
+
+
+OVERLAPPING = {
+    "windows *=": lambda np, x, v: np.lib.stride_tricks.sliding_window_view(x, 3, writeable=True).__imul__(2),
+    "windows +=": lambda np, x, v: np.lib.stride_tricks.sliding_window_view(x, 2, writeable=True)[1:3].__iadd__(v[:2]),
+    "a window": lambda np, x, v: np.lib.stride_tricks.sliding_window_view(x, 3, writeable=True).__setitem__(1, v),
+    "strides": lambda np, x, v: np.lib.stride_tricks.as_strided(x, (3, 2), (8, 16)).__setitem__(..., v[:2]),
+    "matrix": lambda np, x, v: np.lib.stride_tricks.as_strided(x, (3, 3), (8, 8)).__setitem__(..., v * v[:, None]),
+}
+
+
+@pytest.mark.parametrize("name", OVERLAPPING)
+def test_a_view_that_shows_elements_several_times_is_written_as_numpys(name: str) -> None:
+    def f(np: Any, x: Any, v: Any) -> Any:
+        y = x * 1
+        OVERLAPPING[name](np, y, v)
+        return y
+
+    x, v = onp.arange(1.0, 7.0), onp.array([3.0, 5.0, 7.0])
+    compiled = jit(lambda x, v: f(np, x, v))
+    for k in range(3):
+        onp.testing.assert_array_equal(compiled(np.array(x), np.array(v + k)), f(onp, x, v + k))
+    check_grads(lambda x, v: f(np, x, v), (np.array(x), np.array(v)), order=1)

@@ -28,6 +28,7 @@ import types
 import warnings
 import weakref
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as onp
@@ -478,6 +479,56 @@ def test_numbers_that_python_takes_from_arrays_outside_are_seen(read: Callable) 
         o[0] = z[...] = k
         for _ in range(2):
             np.testing.assert_array_equal(f(np.ones(2)), np.ones(2) * read(o, z))
+
+
+PLAIN, OWN, MAPPED = onp.ones(2), np.ones(2), None
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * PLAIN + PLAIN * 2,
+        lambda x: x * PLAIN + PLAIN[0],
+        lambda x: (lambda c: x * c + c.sum())(PLAIN),
+        lambda x: x * PLAIN,
+        lambda x: PLAIN @ x,
+        lambda x: sum(v * PLAIN for v in (x, onp.ones(2))),
+        lambda x: x * OWN + onp.asarray(OWN)[0],
+        lambda x: x * onp.array(OWN),
+        lambda x: x * memoryview(OWN)[0],
+        lambda x: x * onp.frombuffer(OWN),
+        lambda x: np.frombuffer(memoryview(OWN)) * x,
+        lambda x: x + MAPPED * 2,
+        lambda x: x * MAPPED.sum(),
+    ],
+)
+def test_elements_that_numpys_code_reads_of_arrays_outside_are_seen(
+    f: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "MAPPED", np.memmap(tmp_path / "m", dtype=float, mode="w+", shape=(2,)))
+    g = jit(f)
+    for k in (1, 2, 3, 3, 5):
+        for a in (PLAIN, OWN, MAPPED):
+            a[0] = k
+        for _ in range(2):
+            onp.testing.assert_array_equal(g(np.array([2.0, 3.0])), f(onp.array([2.0, 3.0])))
+
+
+def test_elements_that_libraries_read_of_attributes_are_seen() -> None:
+    linalg = pytest.importorskip("scipy.linalg")
+
+    class Model:
+        weights = np.eye(2)
+
+        def scaled(self, x: Any) -> Any:
+            return x * linalg.det(self.weights)
+
+    model = Model()
+    f = jit(model.scaled)
+    for k in (1, 2, 3, 3, 5):
+        model.weights[0, 0] = k
+        for _ in range(2):
+            assert f(np.ones(2)).tolist() == [k, k]
 
 
 def test_numbers_that_a_function_leaves_alone_are_no_guards() -> None:

@@ -1280,3 +1280,15 @@ def test_numbers_of_several_types_that_a_loop_does_not_return():
     for limit in (10.0, 3.0, 0.0):
         got, want = jit(first_beyond)(np.array(x), limit), first_beyond(x, limit)
         assert got == want and float(got[0]) == want[0]
+
+
+def test_int_of_a_bool_is_an_int() -> None:
+    def last(x):
+        s = 2
+        for k in range(len(x)):
+            s = int(x[k] > 0)
+        return s
+
+    f = jit(last)
+    for _ in range(3):
+        assert type(f(np.array([1.0, 2.0]))) is int

@@ -373,3 +373,59 @@ def test_modules_in_scipys_modules_are_ours():
         plain = lambda order: scipy.spatial.distance.minkowski(V, W, order)
         expected = (plain(p + 1e-5) - plain(p - 1e-5)) / 2e-5
         onp.testing.assert_allclose(grad(far, 1)(V, p), expected, rtol=1e-6)
+
+
+ONES, TALL = onp.ones((3, 3)), rng.normal(size=(5, 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "more"),
+    [
+        ("linalg.lu", (ONES,), {}),
+        ("linalg.lu_factor", (ONES,), {}),
+        ("linalg.eigvals", (P,), {}),
+        ("linalg.eig", (P,), {}),
+        ("linalg.lstsq", (TALL, rng.normal(size=5), None, False), {}),
+        ("linalg.lstsq", (TALL, rng.normal(size=(5, 2))), {}),
+        ("linalg.solve", (2.0, V), {}),
+        ("linalg.solve", (onp.array(2.0), V), {"assume_a": "pos"}),
+        ("fft.fft2", (rng.normal(size=(2, 3, 4)),), {"axes": None}),
+        ("special.softmax", (M,), {}),
+        ("special.softmax", (M, 0), {}),
+        ("special.log_softmax", (M,), {}),
+        ("special.log_softmax", (M,), {"axis": 1}),
+        ("special.logsumexp", (True, None, abs(V)), {}),
+        ("stats.norm.entropy", (), {}),
+        ("stats.expon.entropy", (), {}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Diagonal number")
+def test_recorded_calls_are_scipys(name, args, more):
+    module, *rest = name.split(".")
+    ours, theirs = (import_module(f"{package}scipy.{module}") for package in ("minnp.", ""))
+    for part in rest:
+        ours, theirs = getattr(ours, part), getattr(theirs, part)
+    f = jit(lambda x, *args: (x, ours(*args, **more)))
+    given = [np.array(a) if isinstance(a, onp.ndarray) else a for a in args]
+    expected = theirs(*args, **more)
+    for _ in range(3):
+        found = f(np.ones(2), *given)[1]
+        for a, b in zip(*((x,) if not isinstance(x, tuple) else x for x in (found, expected)), strict=True):
+            assert onp.shape(a) == onp.shape(b) and onp.asarray(a).dtype.kind == onp.asarray(b).dtype.kind
+            onp.testing.assert_allclose(abs(onp.asarray(a)), abs(onp.asarray(b)), rtol=1e-7, atol=1e-12)
+
+
+def test_defaults_of_recorded_calls_are_scipys():
+    """Of each definition that names the arguments as SciPy does."""
+    import inspect
+
+    from minnp.core.rows.dispatch import DEFINITIONS
+
+    different = []
+    for host, definition in DEFINITIONS.items():
+        if str(getattr(host, "__module__", "")).startswith("scipy"):
+            theirs, ours = (inspect.signature(f).parameters for f in (host, definition))
+            for name in theirs.keys() & ours.keys():
+                if (a := theirs[name].default) != (b := ours[name].default) and b is not inspect.Parameter.empty:
+                    different.append((host.__name__, name, a, b))
+    assert [d for d in different if d[3] != "hann"] == []  # which is hann_periodic, of what SciPy's windows make

@@ -41,6 +41,8 @@ def as_array(x: Any, dtype: Any = None) -> ndarray:
     becomes an array."""
     if type(x) in ARRAY_TYPES:
         return x if dtype is None or x.dtype == dtype else TABLE["astype"](x, dtype=onp.dtype(dtype))
+    if isinstance(x, (Tracer, Buffer)):  # of rows that were given numbers alone
+        return as_array(array_of(x), dtype)
     if isinstance(x, (list, tuple)) and holds_arrays(x):
         if dtype is not None and onp.dtype(dtype).names:
             return _records(x, onp.dtype(dtype))

@@ -14,21 +14,23 @@ import numpy as onp
 
 from ..core.api.namespace import wrapped
 from ..core.arrays import devices
+from ..core.arrays.array import read
 from ..core.rows.dispatch import DEFINITIONS, defines, knows
+from ..core.rows.value import Tracer
 from .arguments import as_array, number_of, option, plain
-from .facts import axes_of, reduced_shape
+from .facts import NUMPY_2, axes_of, reduced_shape
 from .indexing import take, take_along_axis
 from .products import convolve
 from .rebound import instead, rebound
 from .reductions import sum_
 from .selection import sort
-from .shaping import reshape, transpose
+from .shaping import concatenate, reshape, transpose
 from .ufuncs import equal, isnan, maximum, where
 
 REBOUND = """
     alltrue angle append apply_along_axis apply_over_axes array_equiv asfarray atleast_1d atleast_2d
     atleast_3d average block column_stack corrcoef cov cross cumproduct cumulative_prod cumulative_sum delete
-    diag_indices_from dsplit dstack ediff1d extract fliplr flipud fromfunction geomspace gradient histogram histogram2d
+    diag_indices_from dsplit dstack ediff1d extract fliplr flipud fromfunction geomspace histogram histogram2d
     histogram_bin_edges histogramdd hsplit hstack i0 in1d insert intersect1d iscomplex isneginf isposinf
     isreal ix_ kron linspace logspace matrix_transpose meshgrid moveaxis msort nanargmax nanargmin nancumprod
     nancumsum nanpercentile nanprod nanquantile nansum outer percentile piecewise poly polyadd polyder polydiv
@@ -78,6 +80,53 @@ def _nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims
     middle = where(equal(low, high), take_along_axis(rows, low, axis=-1), (middle / 2).astype(a.dtype))
     out = reshape(middle, shape=reduced_shape(a.shape, axis, keepdims))
     return out if keepdims else number_of(out)
+
+
+_gradient_by_numpy = rebound(onp.gradient)
+
+
+@defines(onp.gradient)
+def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """NumPy takes one step where coordinates are evenly spaced, and the derivative would be that of one step alone: of
+    traced coordinates the formula is that of any."""
+    given = [as_array(x) for x in varargs]
+    if not any(isinstance(read(x), Tracer) and x.ndim == 1 for x in given):
+        return _gradient_by_numpy(f, *varargs, axis=axis, edge_order=edge_order)
+    f = as_array(f)
+    axes = axes_of(axis, f.ndim)
+    if len(given) != len(axes):
+        raise TypeError("invalid number of arguments")
+    if edge_order > 2:
+        raise ValueError("'edge_order' greater than 2 not supported")
+    out = [
+        _along_coordinates(f, x, d, edge_order)
+        if x.ndim == 1
+        else _gradient_by_numpy(f, x, axis=d, edge_order=edge_order)
+        for x, d in zip(given, axes)
+    ]
+    return out[0] if len(out) == 1 else tuple(out) if NUMPY_2 else out
+
+
+def _along_coordinates(f: Any, x: Any, axis: int, edge_order: int) -> Any:
+    """The derivative of the parabola through three neighbours, at the ends of the line through two for order 1."""
+    n = f.shape[axis]
+    if x.shape != (n,):
+        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+    if n <= edge_order:
+        raise ValueError(
+            f"Shape of array too small to calculate a numerical gradient, at least {edge_order + 1} elements"
+        )
+    f = f if f.dtype.kind in "fc" else f.astype(float)
+    at = lambda start, stop: (*(slice(None),) * axis, slice(start, stop))
+    h = reshape(x[1:] - x[:-1], shape=(-1, *(1,) * (f.ndim - 1 - axis)))
+    slopes = (f[at(1, None)] - f[at(None, -1)]) / h
+    near, far = h[:-1], h[1:]
+    inner = (slopes[at(None, -1)] * far + slopes[at(1, None)] * near) / (near + far)
+    first, last = slopes[at(None, 1)], slopes[at(-1, None)]
+    if edge_order == 2:
+        first = first + (first - slopes[at(1, 2)]) * h[:1] / (h[:1] + h[1:2])
+        last = last + (last - slopes[at(-2, -1)]) * h[-1:] / (h[-1:] + h[-2:-1])
+    return concatenate(first, inner, last, axis=axis).astype(f.dtype)
 
 
 _divided = rebound(onp.split)

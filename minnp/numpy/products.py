@@ -283,7 +283,8 @@ def _einsum(*operands: Any, optimize: Any = False, dtype: Any = None, order: str
 
 @defines(onp.convolve)
 def _convolve(a: Any, v: Any, mode: str = "full") -> Any:
-    return convolve(as_array(a), as_array(v), mode=mode)
+    a, v = [x if x.ndim else x.reshape(1) for x in map(as_array, (a, v))]
+    return convolve(a, v, mode=mode)
 
 
 @defines(onp.correlate)

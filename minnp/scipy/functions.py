@@ -18,10 +18,18 @@ from ..numpy.facts import reduced_shape
 from ..numpy.shaping import expand_dims, reshape
 from .rows import binom, gamma, gammaln, poch
 
-defines(special.softmax)(spelled(activations.softmax, "x | axis"))
-defines(special.log_softmax)(spelled(activations.log_softmax, "x | axis"))
 if hasattr(special, "softplus"):  # SciPy 1.17
     defines(special.softplus)(spelled(activations.softplus, "x |"))
+
+
+@defines(special.softmax)
+def _softmax(x: Any, axis: Any = None) -> Any:
+    return activations.softmax(as_array(x), axis=axis)
+
+
+@defines(special.log_softmax)
+def _log_softmax(x: Any, axis: Any = None) -> Any:
+    return activations.log_softmax(as_array(x), axis=axis)
 
 
 @defines(special.logsumexp)
@@ -29,6 +37,7 @@ def _logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, 
     a = as_array(a)
     if b is None and not return_sign and a.dtype.kind != "c":
         return reductions.logsumexp(a, axis=axis, keepdims=keepdims)
+    a = a if a.dtype.kind in "fc" else a.astype(float)
     # shifted by the largest finite element, a constant: the result does not depend on it
     top = onp.max(plain(stop_gradient(ufuncs.real(a))), axis=axis, keepdims=True)
     top = onp.where(onp.isfinite(top), top, onp.zeros_like(top))

@@ -99,18 +99,21 @@ def _solve(
     assume_a: str | None = None,
     transposed: bool = False,
 ) -> Any:
-    a = as_array(a)
+    a, b = as_array(a), as_array(b)
+    if a.ndim < 2:  # a number
+        return _solve(a.reshape(1, 1), b.reshape(1, -1)).reshape(b.shape)
     if assume_a in SYMMETRIC:
         a = _symmetric(a, lower, SYMMETRIC[assume_a])
     elif assume_a in ("lower triangular", "upper triangular"):
         return _solve_triangular(a, b, int(transposed), assume_a[0] == "l")
-    return la.solve(T(a) if transposed else a, as_array(b))
+    return la.solve(T(a) if transposed else a, b)
 
 
 @defines(linalg.lstsq)
-def _lstsq(a: Any, b: Any, cond: Any = None, **options: Any) -> Any:
-    a = as_array(a)
-    return la.lstsq(a, as_array(b), rcond=onp.finfo(a.dtype).eps if cond is None else cond)
+def _lstsq(a: Any, b: Any, cond: Any = None, *options: Any, **more: Any) -> Any:
+    a, b = as_array(a), as_array(b)
+    x, residues, *rest = la.lstsq(a, b, rcond=onp.finfo(a.dtype).eps if cond is None else cond)
+    return x, residues[0] if b.ndim == 1 and residues.size else residues, *rest
 
 
 @defines(linalg.inv)
@@ -276,7 +279,9 @@ def _eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, select: str = 
 def _eig(a: Any, b: Any = None, left: bool = False, right: bool = True, *options: Any, **more: Any) -> Any:
     if b is not None or left:
         return NotImplemented
-    return tuple(la.eig(as_array(a))) if right else la.eigvals(as_array(a))
+    values, *vectors = la.eig(as_array(a)) if right else (la.eigvals(as_array(a)),)
+    values = values if values.dtype.kind == "c" else values.astype(onp.result_type(values.dtype, "F"))
+    return (values, *vectors) if right else values
 
 
 @defines(linalg.eigvals)

@@ -165,6 +165,8 @@ def _lu_back(wanted: list, g: tuple, y: tuple, a: Any) -> list:
 def _lu_without_exchange(a: onp.ndarray) -> tuple:
     lower, upper = onp.eye(len(a), dtype=a.dtype), a.copy()
     for k in range(len(a) - 1):
+        if upper[k, k] == 0:  # and so is the column below it: LAPACK goes on to the next
+            continue
         lower[k + 1 :, k] = upper[k + 1 :, k] / upper[k, k]
         upper[k + 1 :] -= onp.outer(lower[k + 1 :, k], upper[k])
         upper[k + 1 :, k] = 0

@@ -28,12 +28,10 @@ def _transform(name: str) -> None:
         axis: Any = (-2, -1) if name[-1] == "2" else None if several else -1,
         norm: Any = None,
         *ignored: Any,
-        s: Any = None,
-        axes: Any = None,
         **options: Any,
     ) -> Any:
         x = as_array(x)
-        y = ours(x, n if s is None else s, axis if axes is None else axes, norm)
+        y = ours(x, options.get("s", n), options.get("axes", axis), norm)
         return astype(y, dtype="f4" if real else "c8") if x.dtype in SINGLE else y
 
     defines(getattr(fft, name))(definition)

@@ -192,6 +192,8 @@ def _defined(e: Entry, args: tuple, kwargs: dict) -> Any:
         e.definition = DEFINITIONS.get(e.host) or late_definition(e.host)
     if e.definition is None:
         return NotImplemented
+    if "axis" in kwargs and isinstance(axis := kwargs["axis"], (ndarray, Host)) and not axis.ndim:
+        kwargs = {**kwargs, "axis": operator.index(axis)}
     if not KNOWN.issuperset(map(type, args)):
         note(args := taken(args))
     if not KNOWN.issuperset(map(type, kwargs.values())):

@@ -97,7 +97,8 @@ def same_bytes(a: onp.ndarray, b: onp.ndarray) -> bool:
         return a.dtype.kind == "O" and all(map(operator.is_, a.ravel().tolist(), b.ravel().tolist()))
     order = sorted(range(a.ndim), key=lambda i: -abs(b.strides[i]))
     a, b = onp.ascontiguousarray(a.transpose(order)), onp.ascontiguousarray(b.transpose(order))
-    return bool((a.reshape(-1).view("u1") == b.reshape(-1).view("u1")).all())
+    word = "u8" if a.nbytes % 8 == 0 else "u1"
+    return bool((a.reshape(-1).view(word) == b.reshape(-1).view(word)).all())
 
 
 # ------------------------------------------------------------------ memory that the program holds as NumPy's

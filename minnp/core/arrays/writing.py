@@ -32,6 +32,7 @@ from ..rows.value import (
     Buffer,
     Host,
     Tracer,
+    Value,
     base_of,
     concrete,
     example,
@@ -295,6 +296,14 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
         raise errors.TracedValueError(
             "one record of a traced array is written; name the field first: x['name'][i] = v, not x[i]['name'] = v"
         )
+    if any(row.name == "strided_view" for row, _ in steps) and (last := _written_last(root.shape, steps, index)):
+        where, part, shape = last
+        if getattr(value, "ndim", 0) or isinstance(value, (list, tuple)):
+            value = value if isinstance(value, (Value, Host)) else onp.asarray(value)
+            value = bind(TABLE["broadcast_to"], (value,), {"shape": shape})
+            value = bind(TABLE["reshape"], (value,), {"shape": (-1,)})
+            value = bind(TABLE["getitem"], (value,), {"index": part})
+        return write(root, where, value)
     if watching is not None and type(old) in (Host, Buffer):
         watching.ends(f"captured code writes to an array made outside it ({old.dtype}{list(old.shape)})")
         return write(h, *said, fresh)
@@ -337,6 +346,17 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
     if type(root) is ndarray or root._host is not None:
         _watch(result, root)
     root._host, root._value = None, result
+
+
+def _written_last(shape: tuple, steps: tuple, index: Any) -> tuple | None:
+    """(the elements of an array that a write to a view of it changes, which of the numbers written each has in the end,
+    the shape of what is written), where the view shows some elements more than once; else None."""
+    numbers = onp.full(shape, -1)
+    view, index = shown(numbers, steps), hosted(index)
+    like = view[index]
+    view[index] = onp.arange(like.size).reshape(like.shape)
+    where = onp.nonzero(numbers >= 0)
+    return (where, numbers[where], like.shape) if len(where[0]) < like.size else None
 
 
 def _is_fixed(element: Any) -> bool:

@@ -132,7 +132,7 @@ LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "p
 class Binding:
     """Where a value is held: in a cell, or under a key of a dict or list, that `via` led to."""
 
-    __slots__ = ("asked", "counted", "foreign", "holder", "item", "key", "ordered", "value", "via", "was")
+    __slots__ = ("asked", "counted", "foreign", "holder", "item", "key", "ordered", "unseen", "value", "via", "was")
 
     def __init__(self, holder: Any, key: Any, value: Any, item: bool = False) -> None:
         self.holder, self.key, self.value = holder, key, value
@@ -141,6 +141,7 @@ class Binding:
         self.via: Binding | None = None
         self.foreign = False  # whether a library's object holds it, or something that it holds
         self.asked = True  # whether code may ask of an array what no graph says, as its shape
+        self.unseen = False  # whether compiled code looks at the elements of an array although the graph reads them
         self.counted = False  # whether only how many items the container that it holds has was asked of it
         self.ordered = False  # whether it holds a dict whose keys are looked at, in their order
 
@@ -155,7 +156,7 @@ class Binding:
         elif self.counted:
             self.was = len(self.value)
         else:
-            self.was = self.value[:] if type(self.value) in BUFFERS else self.value.copy()
+            self.was = self.value[:] if type(self.value) in BUFFERS else unwrapped(self.value).copy()
 
     def restore(self) -> None:
         """Make a variable hold what it held."""
@@ -510,9 +511,12 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     for code in codes:
         asked = typed_variables(code)
         before.types |= any("." in name for name in asked) or bool(asked - (arguments if code is itself else {"self"}))
+    by_libraries = reads_memory(names, seen.values())
     for p in found:
         p.asked = reached(p) and not p.foreign
-        if p.asked and type(p.value) is Host and p.value.size:
+        array = unwrapped(p.value) if p.asked else None
+        if type(array) is Host and array.size and (by_libraries or array is p.value):
+            p.unseen = by_libraries or itself is None or not only_operand(p.key, codes, itself)
             p.look()
     others = [p for p in others if reached(p)]
     if uses.orders or uses.shows or not names.isdisjoint(ORDERED):
@@ -523,6 +527,48 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
                 p.ordered = True
                 p.look()
     return found + others
+
+
+# Functions of NumPy's that read the memory of what they are given, and ask no method of it
+READERS = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asfarray", "require", "frombuffer"}
+READERS |= {"fromiter", "ndarray", "matrix", "asmatrix", "asarray_chkfinite", "memoryview"}
+
+
+def reads_memory(names: Iterable[str], reached: Iterable[Any]) -> bool:
+    """Whether code calls libraries that may read the memory of arrays, of which no graph tells."""
+    readers = READERS.intersection(names)
+    if "memoryview" in readers:
+        return True
+    for x in reached:
+        if isinstance(x, ModuleType):
+            module = x.__name__
+            if module == "scipy" or module.startswith("scipy.special"):  # ufuncs, which ask
+                continue
+        elif isinstance(x, (FunctionType, BuiltinFunctionType)):
+            module = module_of(x)
+        else:
+            continue
+        top = module.partition(".")[0]
+        if top == "numpy" and (readers if isinstance(x, ModuleType) else x.__name__ in READERS):
+            return True
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if top not in ("minnp", "numpy") and top not in sys.stdlib_module_names and file and not _own(file):
+            return True
+    return False
+
+
+def only_operand(name: Any, codes: list[CodeType], itself: CodeType) -> bool:
+    """Whether all that code does with a variable is one operation with an operator, at most once in a call."""
+    if not state.CODE_IS_KNOWN or itself.co_name in itself.co_names:
+        return False
+    found = [(code, i) for code in codes for i in dis.get_instructions(code) if i.argval == name]
+    if len(found) != 1 or found[0][0] is not itself:
+        return False
+    steps = list(dis.get_instructions(itself))
+    at = next(k for k, i in enumerate(steps) if i.offset == found[0][1].offset)
+    after = [i.opname for i in steps[at + 1 : at + 3]]
+    looped = any(i.argval <= steps[at].offset <= i.offset for i in steps if i.opname == "JUMP_BACKWARD")
+    return not looped and (after[:1] == ["BINARY_OP"] or (after[1:] == ["BINARY_OP"] and after[0] == "LOAD_FAST"))
 
 
 def counted(holder: Any, key: Any, value: Any, via: Binding | None) -> Binding:
@@ -723,6 +769,7 @@ def unchanged(x: Any, was: Any) -> bool:
         return isinstance(x, dict) and order(x) == was
     if type(was) in BUFFERS:
         return type(x) is type(was) and bytes(x) == bytes(was)
+    x = unwrapped(x)
     return type(x) is Host and same_bytes(x, was)
 
 
@@ -879,6 +926,8 @@ class Environment:
             if name is not None:
                 array = unwrapped(new)
                 if not _lie_alike(array, self.names.get(name)) or moved.setdefault(name, array) is not array:
+                    return None
+                if binding.was is not None and not unchanged(new, binding.was):
                     return None
             elif binding.was is not None and numbers and type(new) is type(binding.value):
                 looked.append((binding, new))

@@ -408,7 +408,9 @@ class Jitted(Dispatch):
         held, classes = all_besides(marked)
         roots = tuple([v for v in (*values, *held) if is_root(v)])
         found = bindings(self.function, roots, before, classes)
-        own = next((p.value for p in found if p.asked and of_subclass(p.value)), None)
+        own = next(
+            (p.value for p in found if p.asked and (of_subclass(p.value) or isinstance(p.value, onp.memmap))), None
+        )
         changes_unseen = next((v for v in roots if unfollowed(v)), None)
         given = {id(container) for _, container, _ in containers((args, kwargs))}
         twice = next((p.value for p in found if id(p.value) in given), None)

@@ -147,7 +147,7 @@ class Specialisation:
         returned = [what.binding for what in self.captured.shown.values() if type(what) is Outside]
         watched = [(p, name) for p, name in arrays if name is not None or p.asked or p in returned]
         for p, name in watched:
-            if name is not None:  # the graph reads it anew
+            if name is not None and not p.unseen:  # the graph reads it anew
                 p.was = None
         # a tuple holds what it held; of some arguments the contents are part of the key
         looked = lambda p: p.was is not None and not isinstance(p.value, (set, bytearray))

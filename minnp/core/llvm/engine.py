@@ -69,7 +69,8 @@ class Machine:
         if optimise:
             target = self.target.create_target_machine(cpu=self.cpu, features=self.features, opt=optimise)
             options = llvm.create_pipeline_tuning_options(speed_level=optimise)  # 3: 1.7 times as long, for little
-            options.loop_vectorization = options.slp_vectorization = options.loop_unrolling = optimise > 1
+            options.loop_vectorization = options.slp_vectorization = optimise > 1
+            options.loop_unrolling = False  # a fourth of the time to compile, for nothing in benchmarks/loops.py
             builder = llvm.create_pass_builder(target, options)
             builder.getModulePassManager().run(module, builder)
             engine = llvm.create_mcjit_compiler(module, target)

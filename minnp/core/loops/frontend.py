@@ -2697,7 +2697,7 @@ class Translator(Building):
             bound = 2.0**62
             self.check(E("within", (e, const(-bound, e.kind), const(bound, e.kind)), BOOL))
             return self.temporary(E("cast", (e,), INT, -(2**62), 2**62))
-        return self.as_python(e)
+        return self.cast(e, INT) if e.kind.letter == "b" else self.as_python(e)
 
     def unary_function(self, name: str, x: Any) -> Any:
         function = getattr(onp, name)

@@ -56,6 +56,6 @@ def _key(x: Any) -> Any:
         return ("array", id(x)) if x.dtype.hasobject else ("array", x.dtype.str, x.shape, x.tobytes())
     try:
         hash(x)
-    except TypeError:
+    except (TypeError, ValueError):  # ValueError: a memoryview that may be written to
         return ("id", id(x))
     return (type(x), x)
