@@ -529,16 +529,18 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     return found + others
 
 
-# Functions of NumPy's that read the memory of what they are given, and ask no method of it
+# Functions of NumPy's that read the memory of what they are given and ask no method of it, or make arrays that a program
+# writes it into; and functions of Python's that do
 READERS = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asfarray", "require", "frombuffer"}
-READERS |= {"fromiter", "ndarray", "matrix", "asmatrix", "asarray_chkfinite", "memoryview"}
+READERS |= {"fromiter", "ndarray", "matrix", "asmatrix", "asarray_chkfinite", "zeros", "empty", "ones", "full", "arange"}
+PYTHONS_READERS = {"memoryview", "deepcopy", "dumps", "nditer", *SHOWERS - {"print"}}
 
 
 def reads_memory(names: Iterable[str], reached: Iterable[Any]) -> bool:
     """Whether code calls libraries that may read the memory of arrays, of which no graph tells."""
-    readers = READERS.intersection(names)
-    if "memoryview" in readers:
+    if not PYTHONS_READERS.isdisjoint(names):
         return True
+    readers = READERS.intersection(names)
     for x in reached:
         if isinstance(x, ModuleType):
             module = x.__name__
