@@ -166,6 +166,8 @@ def _lu(
 ) -> Any:
     """Of a square matrix; the exchange of rows is locally constant."""
     a = as_array(a)
+    if a.ndim != 2:
+        return NotImplemented
     order = linalg.lu(plain(np.stop_gradient(a)), p_indices=True)[0]
     lower, upper = factors(a[onp.argsort(order)])
     if permute_l:
@@ -176,6 +178,8 @@ def _lu(
 @defines(linalg.lu_factor)
 def _lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     a = as_array(a)
+    if a.ndim != 2:
+        return NotImplemented
     pivots = linalg.lu_factor(plain(np.stop_gradient(a)))[1]
     lower, upper = factors(a[_order(pivots)])
     return tril(lower, k=-1) + upper, pivots
@@ -293,6 +297,8 @@ def _eigvals(a: Any, b: Any = None, *options: Any, **more: Any) -> Any:
 @defines(linalg.block_diag)
 def _block_diag(*arrs: Any) -> Any:
     blocks = [np.atleast_2d(as_array(a)) for a in arrs]
+    if any(b.ndim > 2 for b in blocks):
+        return NotImplemented
     width, at, rows = sum(b.shape[1] for b in blocks), 0, []
     for b in blocks:
         rows.append(np.pad(b, ((0, 0), (at, width - at - b.shape[1]))))
@@ -302,8 +308,11 @@ def _block_diag(*arrs: Any) -> Any:
 
 @defines(linalg.toeplitz)
 def _toeplitz(c: Any, r: Any = None) -> Any:
-    c = as_array(c).reshape(-1)
-    r = np.conj(c) if r is None else as_array(r).reshape(-1)
+    c, r = as_array(c), None if r is None else as_array(r)
+    if max(c.ndim, 0 if r is None else r.ndim) > 1:  # since SciPy 1.17 several of them
+        return NotImplemented
+    c = c.reshape(-1)
+    r = np.conj(c) if r is None else r.reshape(-1)
     lines = np.concatenate([c[::-1], r[1:]])
     return lines[onp.arange(len(c))[::-1, None] + onp.arange(len(r))]
 
@@ -334,9 +343,11 @@ def _both(c_or_cr: Any) -> Any:
 
 @defines(linalg.solve_toeplitz)
 def _solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
-    return la.solve(_both(c_or_cr), as_array(b))
+    matrix = _both(c_or_cr)
+    return matrix if matrix is NotImplemented else la.solve(matrix, as_array(b))
 
 
 @defines(linalg.matmul_toeplitz)
 def _matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: Any = None) -> Any:
-    return _both(c_or_cr) @ as_array(x)
+    matrix = _both(c_or_cr)
+    return matrix if matrix is NotImplemented else matrix @ as_array(x)

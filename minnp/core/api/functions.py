@@ -351,6 +351,12 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
             return _invoke(e, *said)
         outs = out if type(out) is tuple else (out,)
         result = wrap(fallback(e, values, options), [o for o in outs if type(o) in ARRAY_TYPES])
+        if (
+            isinstance(result, tuple)
+            and getattr(result, "__dict__", None)
+            and ends_capture(f"{type(result).__name__} remembers more than its fields")
+        ):
+            return _invoke(e, *said)
         out = None  # the fallback row gave `out` to NumPy
     else:  # its rows count themselves
         result = result if type(result) in ARRAY_TYPES else wrap(result)

@@ -529,10 +529,21 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     return found + others
 
 
-# Functions of NumPy's that read the memory of what they are given and ask no method of it, or make arrays that a program
-# writes it into; and functions of Python's that do
+# Functions of NumPy's that read the memory of what they are given and ask no method of it, or make arrays that a
+# program writes it into; and functions of Python's that do
 READERS = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asfarray", "require", "frombuffer"}
-READERS |= {"fromiter", "ndarray", "matrix", "asmatrix", "asarray_chkfinite", "zeros", "empty", "ones", "full", "arange"}
+READERS |= {
+    "fromiter",
+    "ndarray",
+    "matrix",
+    "asmatrix",
+    "asarray_chkfinite",
+    "zeros",
+    "empty",
+    "ones",
+    "full",
+    "arange",
+}
 PYTHONS_READERS = {"memoryview", "deepcopy", "dumps", "nditer", *SHOWERS - {"print"}}
 
 
