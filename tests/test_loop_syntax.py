@@ -418,6 +418,14 @@ def divisors(x, i):
     return out
 
 
+def powers_of_integers(x, i):
+    found, s = [], 0.0
+    for k in range(10):
+        found += [3**k, 2**k, (-1) ** k, (k - 4) ** (k % 5), k**0, 7**11, int(i[k]) ** k]
+        s += (-1) ** k * x[k] / (4 ** (k + 1) - 1)
+    return s, found
+
+
 def dtypes_that_numpy_finds(x, i):
     out = np.zeros(10)
     for k in range(10):
@@ -435,7 +443,7 @@ def powers_of_complex_numbers(x, i):
     return out
 
 
-PROGRAMS = [divisors, dtypes_that_numpy_finds, powers_of_complex_numbers]
+PROGRAMS = [powers_of_integers, divisors, dtypes_that_numpy_finds, powers_of_complex_numbers]
 PROGRAMS += [a_module_in_a_comprehension_alone, floats_in_arrays_of_integers, places_that_numpy_finds]
 PROGRAMS += [generators, names_of_generators_are_their_own, comprehensions, walrus, rounding, backwards, membership]
 PROGRAMS += [ranges_that_conditions_choose, tuples_that_conditions_choose, indices_of_arrays]
@@ -732,3 +740,21 @@ def test_a_function_without_source_is_reported():
     minnp.report(reset=True)
     assert jit(space["f"])(vector()) == space["f"](vector())
     assert "source is in no file" in next(r["why"] for r in minnp.report(reset=True) if r["function"] == "loop in f")
+
+
+@pytest.mark.parametrize("base, first, count", [(2, -3, 9), (2, 0, 70), (10, 0, 25), (-3, 35, 9), (0, -1, 3)])
+def test_powers_of_integers_that_are_pythons(base, first, count):
+    """Floats of negative exponents, integers beyond 64 bits."""
+
+    def f(base, first, count):
+        found = []
+        for k in range(count):
+            found.append(base ** (k + first))
+        return found
+
+    for g in (f, jit(f)):
+        try:
+            alike(f(base, first, count), g(base, first, count))
+        except ZeroDivisionError:
+            with pytest.raises(ZeroDivisionError):
+                g(base, first, count)

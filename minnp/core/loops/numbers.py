@@ -27,6 +27,7 @@ from .ir import (
     Kind,
     Leave,
     Program,
+    While,
     const,
     kind_of,
     limits,
@@ -478,6 +479,8 @@ class Builder:
         whole = b.args[0] if b.op == "const" and type(b.args[0]) is int else None
         if a.kind.letter in "iub" and b.kind.letter in "iub":
             kind = result_kind(operator.pow, (a.kind, b.kind))
+            if kind == INT and (whole is None or whole > 8):
+                return self.whole_power(self.cast(a, INT), self.cast(b, INT))
             if whole is None or not 0 <= whole <= 8 or kind.letter == "b":
                 raise self.fail("a power of integers")
             a = self.temporary(self.cast(a, kind))
@@ -511,6 +514,32 @@ class Builder:
         if python:  # where the result is too large Python raises
             self.check(E("finite", (out,), BOOL))
         return out
+
+    def whole_power(self, a: E, b: E) -> E:
+        """a ** b of Python's integers, of which b is not negative; else it would be a float, which Python makes."""
+        a, b = self.temporary(a), self.temporary(b)
+        if b.low < 0:
+            self.check(E("ge", (b, const(0)), BOOL, 0, 1))
+        if a.op == "const" and a.args[0] == 2:
+            return self.shift("shl", const(1), b, INT)
+        if a.op == "const" and a.args[0] == -1:
+            return self.binary("sub", const(1), self.binary("mul", const(2), self.binary("and", b, const(1))))
+        names = [self.fresh("power") for _ in range(3)]
+        out, square, left = (E("var", (name,), INT) for name in names)
+        for name, x in zip(names, (const(1), a, b)):
+            self.program.kinds[name] = INT
+            self.emit(Assign(name, x))
+        with self.into([]) as turn:
+            with self.into([]) as odd:
+                self.emit(Assign(names[0], self.binary("mul", out, square)))
+            self.emit(If(E("ne", (E("and", (left, const(1)), INT, 0, 1), const(0)), BOOL, 0, 1), odd, []))
+            self.emit(Assign(names[2], E("shr", (left, const(1)), INT, 0, MOST)))
+            with self.into([]) as more:
+                self.emit(Assign(names[1], self.binary("mul", square, square)))
+            self.emit(If(E("gt", (left, const(0)), BOOL, 0, 1), more, []))
+        self.program.elements = True
+        self.emit(While([], E("gt", (left, const(0)), BOOL, 0, 1), turn))
+        return self.frozen(out)
 
     def complex_power(self, a: E, n: int, kind: Kind) -> E:
         """a ** n, by the products of squares by which CPython (c_powi) and NumPy (npy_cpow) compute it."""
