@@ -694,6 +694,7 @@ def test_a_variable_may_have_the_name_of_a_global_that_is_no_module():
     assert tree_of(f) is not None
 
 
+@pytest.mark.skipif(not engine.available(), reason="a graph makes 0.0 of complex(x[0], -0.0)'s part: sharp_edges.md")
 def test_powers_of_complex_numbers_are_pythons_to_the_bit():
     """Also of zeros, whose signs say on which side of a cut they lie, and where Python raises."""
 
