@@ -137,3 +137,51 @@ def test_a_capture_that_ended_is_not_made_again_for_another_stream():
         rng, other = np.random.default_rng(seed), np.random.default_rng(seed)
         assert g(rng, np.zeros(3)) == f(other, np.zeros(3))
     assert len(g.ended) == 1
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda np, g: np.random.bytes(4)[0],
+        lambda np, g: g.bit_generator.random_raw() % 7,
+        lambda np, g: g.spawn(1)[0].random(),
+        lambda np, g: np.random.Generator(g.bit_generator.jumped()).random(),
+        lambda np, g: np.random.Generator(g.bit_generator.advance(3)).random(),
+        lambda np, g: g.uniform(-1.0, [1.0, 2.0]),
+        lambda np, g: np.random.uniform([0.0, 5.0], (1.0, 6.0)),
+    ],
+)
+def test_every_source_of_random_numbers_goes_on(draw):
+    ours, theirs = np.random.default_rng(3), numpy.random.default_rng(3)
+    expected = [numpy.ones(2) * draw(numpy, theirs) for _ in range(5)] + [theirs.random(), numpy.random.rand()]
+    numpy.random.seed(0)
+    f = jit(lambda x: x * draw(np, ours))
+    found = [f(np.ones(2)) for _ in range(5)] + [ours.random(), np.random.rand()]
+    for a, b in zip(found, expected):
+        numpy.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda stats, g: stats.norm.rvs(random_state=g),
+        lambda stats, g: stats.gamma.rvs(2.0, size=2, random_state=g),
+        lambda stats, g: stats.norm(1.0, 2.0).rvs(),
+        lambda stats, g: stats.multivariate_normal.rvs([0.0, 1.0]),
+        lambda stats, g: stats.gaussian_kde([1.0, 2.0, 3.0, 5.0]).resample(2, seed=g)[0],
+    ],
+)
+def test_draws_of_distributions_go_on(draw):
+    theirs, ours = pytest.importorskip("scipy.stats"), pytest.importorskip("minnp.scipy.stats")
+    streams = numpy.random.default_rng(3), np.random.default_rng(3)
+    expected = [numpy.ones(2) * draw(theirs, streams[0]) for _ in range(5)]
+    numpy.random.seed(0)
+    f = jit(lambda x: x * draw(ours, streams[1]))
+    for a in expected:
+        numpy.testing.assert_array_equal(f(np.ones(2)), a)
+
+
+def test_old_streams_choose_of_one_axis():
+    f = jit(lambda x: np.random.choice(x))
+    with pytest.raises(ValueError, match="1-dimensional"):
+        f(np.ones((2, 2)))

@@ -25,7 +25,7 @@ from ..core.rows.primitive import Meta
 from ..core.rows.state import capture, watched
 from ..core.rows.value import Tracer, concrete
 from ..core.transforms.trace import Constant
-from .arguments import plain
+from .arguments import as_array, plain
 
 _SETTINGS = ("get_state", "set_state", "seed", "bytes", "spawn")  # no arrays in, none out
 
@@ -79,12 +79,15 @@ def _definitions(draw: Callable, base: type) -> dict[str, Callable]:
         return definition
 
     def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        low, high = (as_array(v) if isinstance(v, (list, tuple)) else v for v in (low, high))
         _refused(base, "uniform", high - low, low, high)
         return low + (high - low) * draw("uniform", 0.0, 1.0, _shape(size, low, high))
 
     def choice(a: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(a, ARRAYS) or a.ndim == 0:
             return draw("choice", a if isinstance(a, (list, tuple)) else int(a), size, *args, **kwargs)
+        if a.ndim > 1 and base is _LEGACY:
+            raise ValueError("a must be 1-dimensional")
         axis = kwargs.pop("axis", 0)
         return a.take(draw("choice", a.shape[axis], size, *args, **kwargs), axis)
 

@@ -121,6 +121,8 @@ ITERATING |= {"DICT_UPDATE", "DICT_MERGE", "CALL_FUNCTION_EX", "DELETE_SUBSCR"}
 ORDERED = {"list", "tuple", "iter", "next", "sum", "map", "zip", "enumerate", "reduce", "reversed", "dict", "join"}
 ORDERED |= {"keys", "values", "items", "pop", "popitem", "move_to_end", "dumps", *SHOWERS}
 UNDEFINED = {"NameError", "Exception", "BaseException"}
+# What code says that draws, or makes another stream of random numbers, and that no graph tells of
+DRAWING, OF_STREAMS = {"rvs", "resample"}, {"random_raw", "spawn", "jumped", "advance", "bytes"}
 BUILTINS = frozenset(vars(builtins))
 SPACES = (dict, MappingProxyType)  # of names: what modules and classes hold
 LISTED = 32  # items of a list whose numbers are looked at
@@ -501,7 +503,9 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
         if not names.isdisjoint(ASKING) or not hides.isdisjoint(type(x).__mro__):
             others.append(counted([vars(x)], 0, vars(x), via))
     reached = lambda p: p.item or p.key in names or type(p.key) is int
-    before.draws = draws or any(map(reached, drawn))
+    streams = "random" in names or any(isinstance(x, STREAMS) for x in seen.values())
+    draws |= any(map(reached, drawn)) or not DRAWING.isdisjoint(names)
+    before.draws = draws or (streams and not OF_STREAMS.isdisjoint(names))
     before.missing = [name for name in uses.modules if name not in sys.modules]
     before.unknown = uses.unknown
     before.writes = not WRITING.isdisjoint(names)
