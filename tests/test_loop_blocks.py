@@ -7,7 +7,7 @@ import minnp
 import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.cpu import memory
-from minnp.core.loops import axes, blocking, fused, interchanged, jammed, lowering, simplified, tiled
+from minnp.core.loops import axes, blocking, fused, interchanged, jammed, lowering, peeled, simplified, tiled
 from minnp.core.loops.ir import Alloc, statements
 
 pytest.importorskip("llvmlite")
@@ -762,4 +762,105 @@ def test_gradients_compute_some_rows_together_that_wait_for_numbers_of_their_own
     for shape in ((9, 12), (3, 11)):
         x, y = map(np.array, levels(*shape))
         numpy.testing.assert_allclose(jit(alone)(x, y, 0.5), alone(x, y, 0.5), rtol=1e-10, atol=1e-12)
-    assert bool(rows_together) == (program is smooth)  # the others keep numbers on a tape
+    assert bool(rows_together) == (program in (smooth, smooth_back))  # not where turns differ in what they keep
+
+
+# ------------------------------------------------------------------ first and last turns
+def ends_apart(x, y, n):  # a row of a tridiagonal system, as the rows around allow
+    for i in range(len(x)):
+        for k in range(n):
+            low, high = 0.0, 0.0
+            if k > 0:
+                low = y[i, k - 1]
+            if k < n - 1:
+                high = y[i, k + 1] * y[i, k]
+            if k == 0:
+                x[i, k] = high / (2.0 + low)
+            else:
+                x[i, k] = (x[i, k] - x[i, k - 1] * low) / (2.0 + high * x[i, k - 1])
+    return x
+
+
+def downwards(x, y, n):
+    last = 0.0
+    for k in range(n - 1, -1, -1):
+        here = y[0, k]
+        if not (k == n - 1 or k <= 0):
+            here *= x[0, k + 1]
+        if k < n - 2:
+            here += last * x[0, k + 2]
+        last = here * y[1, k]
+        x[0, k] = last
+    return x
+
+
+def some_first(x, y, n):
+    for k in range(1, n):
+        x[0, k] += y[0, k]
+        if k >= 2:
+            x[0, k] *= x[0, k - 1]
+        if k != 2 and n > k:
+            x[0, k] += np.sin(x[0, k - 1] * y[0, k])
+    return x, k
+
+
+def never_and_always(x, y, n):
+    for k in range(n):
+        if k >= 0:
+            x[0, k] *= y[0, k - 1]
+        if k >= n or k < 0:
+            x[0, k] = 0.0
+        if k > 4:  # turns too many
+            x[1, k] *= x[0, k]
+    return x
+
+
+@pytest.mark.parametrize("program", [ends_apart, downwards, some_first, never_and_always], ids=lambda f: f.__name__)
+def test_gradients_of_loops_whose_first_and_last_turns_take_another_way(program, monkeypatch):
+    found = []
+
+    def made(self, old=peeled.Parts.made):
+        found.append(self.peel)
+        return old(self)
+
+    monkeypatch.setattr(peeled.Parts, "made", made)
+
+    def loss(x, y, n):
+        out = program(x.copy(), y.copy(), n)
+        out = out[0] if isinstance(out, tuple) else out
+        return np.sum(out * np.cos(np.arange(out.shape[1])))
+
+    def product(x, y, n):
+        return sum(np.sum(g * np.cos(g)) for g in grad(loss, (0, 1))(x, y, n))
+
+    for f in (loss, product):
+        compiled = jit(grad(f, (0, 1)))
+        for n in (9, 4, 3, 2) if program is some_first else (9, 3, 2, 1, 0):
+            x, y = map(np.array, levels(3, 9))
+            for a, b in zip(compiled(x, y, n), grad(f, (0, 1))(x, y, n)):
+                numpy.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    assert bool(found) == (program is not never_and_always)
+
+
+def test_the_tape_of_loops_of_as_many_turns_and_of_others():
+    def loss(x, n):
+        total = 0.0
+        for i in range(n):
+            for k in range(n):  # as many in every turn
+                total = np.sin(total + x[i] * x[k])
+            for k in range(i):
+                total = np.cos(total * x[k])
+                for j in range(k, n):
+                    total += x[j] * np.sin(total)
+        for i in range(n - 1, 0, -1):
+            for k in range(1, n):
+                for j in range(2):
+                    total = np.sin(total - x[k] * j) * x[i]
+            if x[i] > 0.5:
+                total = total * total
+        return total
+
+    compiled = jit(grad(loss))
+    for n in (5, 1, 0, 7):
+        x = np.linspace(0.2, 0.9, 7)
+        numpy.testing.assert_allclose(compiled(x, n), grad(loss)(x, n), rtol=1e-10, atol=1e-13)

@@ -17,6 +17,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as onp
@@ -57,8 +58,9 @@ from .ir import (
     walk,
 )
 from .operations import NotUnderstood
+from .peeled import peeled
 from .products import bounds, nest, positive, product, zero_where_zero
-from .simplified import adds, bound, combined, exposed, loads, propagated, replaced, without_dead
+from .simplified import adds, bound, combined, exposed, from_zero, loads, propagated, replaced, without_dead
 
 F8 = Kind("f8")
 TAPE, AT = "<tape>", "<tape>.at"  # which no variable of a program is called
@@ -325,6 +327,7 @@ class _Adjoint(_Derivative):
         body = fused(self.out, interchanged(self.out, body, shown, False) or body, shown)
         self.products = self.find_products(body)
         body = propagated(self.structured(body), kept=True)  # places are numbers of turns, then
+        body = from_zero(propagated(peeled(self.source, body, self.out.kinds, self.fresh), kept=True))
         body = combined(body, read_times(body))
         return [t for s in body for t in self.in_parts(s)] if self.sparing else body
 
@@ -372,7 +375,7 @@ class _Adjoint(_Derivative):
         out = self.all_kept(names)
         for name in arrays:
             copy, size = self.whole_array(name, True)
-            out += [self.room_for(size), copy, self.moved(size)]
+            out += [*self.room_for(size), copy, self.moved(size)]
         return [*out, s._replace(body=self.without_unstored(s.body))]
 
     def part_again(self, s: For) -> list:
@@ -870,6 +873,7 @@ class _Adjoint(_Derivative):
         return bar
 
     tape, at = TAPE, AT
+    roomy = 0  # in how many loops around this, whose turns all put as much on the tape, it is
 
     # -------------------------------------------------------------- forwards
     def here(self) -> E:
@@ -879,9 +883,12 @@ class _Adjoint(_Derivative):
     def moved(self, by: E, op: str = "add") -> Assign:
         return Assign(self.at, E(op, (self.here(), by), INT, 0, 2**40))
 
-    def room_for(self, count: E) -> Check:
+    def room_for(self, count: E) -> list:
+        """Asks for room, unless a loop around has asked for all that its turns put there."""
+        if self.roomy:
+            return []
         room = E("dim", (self.tape, 0), INT, 0, 2**40)
-        return Check(E("le", (E("add", (self.here(), count), INT), room), BOOL, 0, 1), "full")
+        return [Check(E("le", (E("add", (self.here(), count), INT), room), BOOL, 0, 1), "full")]
 
     def forwards(self, body: list, columns: bool = False) -> list:
         """The way forward through statements; `columns`: what they keep is put on the tape by the loop around them."""
@@ -894,7 +901,7 @@ class _Adjoint(_Derivative):
                 if not checked:
                     straight = itertools.takewhile(lambda s: not parts(s), body[k:])
                     checked = sum(type(s) is Assign and self.pushed(s.name) for s in straight)
-                    out.append(self.room_for(const(checked)))
+                    out += self.room_for(const(checked))
                 checked -= 1
                 out += self.keeping([s.name], lambda k: self.here())
                 out.append(self.moved(const(1)))
@@ -935,7 +942,7 @@ class _Adjoint(_Derivative):
             down._replace(body=[across._replace(body=[Store(self.tape, (at,), cast(e, F8))])])
             for e, down, across, at in found
         ]
-        return [self.room_for(size), *put, self.moved(size)]
+        return [*self.room_for(size), *put, self.moved(size)]
 
     def back_of_product(self, s: For) -> list:
         """Each matrix's cotangent gets the product of that of the result with the other matrix."""
@@ -997,7 +1004,7 @@ class _Adjoint(_Derivative):
         if not names:
             return []
         put = self.keeping(names, lambda k: E("add", (self.here(), const(k)), INT, 0, 2**40))
-        return [self.room_for(const(len(names))), *put, self.moved(const(len(names)))]
+        return [*self.room_for(const(len(names))), *put, self.moved(const(len(names)))]
 
     def all_taken(self, names: list[str]) -> list:
         """What takes them from there."""
@@ -1047,13 +1054,72 @@ class _Adjoint(_Derivative):
     def loop_forwards(self, s: For) -> list:
         names = self.columns(s)
         if not names:
-            return [For(s.var, s.start, s.stop, s.step, self.forwards(s.body), s.exact)]
+            size = self.size_of_turn(s)
+            if size is None or constant(size) == 0:
+                return [For(s.var, s.start, s.stop, s.step, self.forwards(s.body), s.exact)]
+            all_ = self.size_of_turns(s, size)
+            room = self.room_for(all_)
+            with self.turn_on_tape(s, size) as begin:
+                body = [begin, *self.forwards(s.body)]
+            return [*room, For(s.var, s.start, s.stop, s.step, body, s.exact), self.moved(all_)]
         turns = self.fresh_once(("turns", id(s)), INT)
         all_ = E("mul", (self.var(turns), const(len(names))), INT, 0, 2**40)
         keep = self.keeping(names, lambda k: self.column(s, s.start, self.var(turns), k))
         body = [*self.forwards(s.body, True), *keep]
         loop = For(s.var, s.start, s.stop, s.step, body, s.exact)
-        return [Assign(turns, self.turns(s, s.start, s.stop)), self.room_for(all_), loop, self.moved(all_)]
+        return [Assign(turns, self.turns(s, s.start, s.stop)), *self.room_for(all_), loop, self.moved(all_)]
+
+    # a loop whose turns put as much on the tape has a place for each of them, so that they do not wait for each other
+    def size_of(self, body: list) -> E | None:
+        """How many numbers statements put on the tape; None where that is not known before them."""
+        total = const(len(self.kept(body)))
+        plus = lambda x, y: y if constant(x) == 0 else x if constant(y) == 0 else E("add", (x, y), INT, 0, 2**40)
+        for s in body:
+            if type(s) is Assign:
+                total = plus(total, const(int(self.pushed(s.name))))
+            elif self.is_part(s):
+                return None
+            elif type(s) is For:
+                covered = self.cover(s)
+                names = self.columns(s)
+                one = const(len(names)) if names else self.size_of_turn(s)
+                self.covered.difference_update(covered)
+                if one is None:
+                    return None
+                if constant(one) != 0:
+                    total = plus(total, self.size_of_turns(s, one))
+                total = plus(plus(total, const(len(covered))), self.factors(s)[1])
+            elif type(s) is While or any(e is None or constant(e) != 0 for e in map(self.size_of, parts(s))):
+                return None
+        return total
+
+    def size_of_turn(self, s: For) -> E | None:
+        """How many numbers each turn of a loop puts on the tape; None where turns differ, or it is not known."""
+        size = self.size_of(s.body) if s.step in (1, -1) else None
+        if size is None or constant(size) is not None:
+            return size
+        changed = bound([s])
+        made = {x.name for x in statements(self.body) if type(x) is Alloc}
+        of = {"var": changed, "dim": made}
+        return None if any(x.op == "load" or x.args[0] in of.get(x.op, ()) for x in walk(size) if x.args) else size
+
+    def size_of_turns(self, s: For, one: E) -> E:
+        """How many numbers all turns of a loop put on the tape."""
+        return E("mul", (self.turns(s, self.resolved(s.start), self.resolved(s.stop)), one), INT, 0, 2**40)
+
+    @contextmanager
+    def turn_on_tape(self, s: For, size: E, behind: int = 0) -> Iterator[Assign]:
+        """In it the place on the tape is a turn's own. Gives what begins a turn there, or `behind` it."""
+        own, start = self.fresh_once(("at", id(s)), INT), self.resolved(s.start)
+        var = E("var", (s.var,), INT)
+        turn = E("sub", (var, start) if s.step == 1 else (start, var), INT, -1, 2**40)
+        skipped = E("mul", (E("add", (turn, const(behind)), INT, 0, 2**40), size), INT, 0, 2**40)
+        begin = Assign(own, E("add", (self.here(), skipped), INT, 0, 2**40))
+        around, self.at, self.roomy = self.at, own, self.roomy + 1
+        try:
+            yield begin
+        finally:
+            self.at, self.roomy = around, self.roomy - 1
 
     def counter(self, s: While) -> str:
         """The variable that counts the turns of a loop; what it was is needed."""
@@ -1150,11 +1216,18 @@ class _Adjoint(_Derivative):
             return [If(self.resolved(s.condition), then, orelse)] if then or orelse else []
         if type(s) is For:
             names = self.columns(s)
-            inner = self.backwards(s.body, bool(names))
-            if not inner and not names:
-                return []
-            start, stop = self.resolved(s.start), self.resolved(s.stop)
+            size = None if names else self.size_of_turn(s)
             before: list = []
+            if size is None or constant(size) == 0:
+                inner = self.backwards(s.body, bool(names))
+            else:
+                before = [self.moved(self.size_of_turns(s, size), "sub")]
+                with self.turn_on_tape(s, size, 1) as begin:
+                    inner = self.backwards(s.body)
+                inner = [begin, *inner] if inner else []
+            if not inner and not names:
+                return before
+            start, stop = self.resolved(s.start), self.resolved(s.stop)
             if names:
                 turns = self.fresh_once(("turns", id(s)), INT)
                 all_ = E("mul", (self.var(turns), const(len(names))), INT, 0, 2**40)

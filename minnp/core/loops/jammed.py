@@ -21,6 +21,7 @@ from .ir import (
     Store,
     While,
     const,
+    expressions,
     parts,
     places,
     statements,
@@ -30,7 +31,7 @@ from .ir import (
 from .simplified import bound, exposed, independent, moves
 
 ROWS = 4
-MOST = 40  # statements of a loop
+MOST = 50  # statements of a loop
 
 
 class Apart(Exception):
@@ -46,18 +47,18 @@ class Jamming:
     def __init__(self, program: Program, body: list, fresh: Callable[[str], str]) -> None:
         self.program, self.new = program, fresh
         self.after = read_behind(program, body)
+        self.tapes = {i.name for i in program.inputs if i.like and i.name.rstrip(".") == i.like}
 
     def body(self, body: list) -> list:
         out: list = []
         for s in body:
-            if type(s) is For:
-                try:
-                    out += Rows(self, s).made()
-                    continue
-                except Apart:
-                    pass
             names = ("then", "orelse") if type(s) is If else ("body",) if type(s) in (For, While) else ()
-            out.append(s._replace(**{name: self.body(getattr(s, name)) for name in names}) if names else s)
+            inner = {name: self.body(getattr(s, name)) for name in names}
+            same = all(inner[name] == getattr(s, name) for name in names)
+            try:  # of loops around one another the innermost one: its rows lie next to each other
+                out += Rows(self, s).made() if same and type(s) is For else [s._replace(**inner)]
+            except Apart:
+                out.append(s)
         return out
 
 
@@ -75,7 +76,9 @@ class Rows:
         if s.var in own or exposed(s.body) & own or around.after.get(id(s), own) & (own | {s.var}):
             raise Apart
         self.written = {x.array for x in inside if type(x) is Store}
-        for name in self.written:
+        read = {x.args[0] for t in inside for e in expressions(t) for x in walk(e) if x.op == "load"}
+        kept = around.tapes - read  # what a turn keeps, it keeps at a place of its own
+        for name in self.written - kept:
             met = [index for x in inside for a, index in places(x) if a == name]
             axes = [axis for axis, i in enumerate(met[0]) if all(repr(m[axis]) == repr(i) for m in met)]
             if not any(moves((met[0][axis],), s.var, own) for axis in axes):
@@ -84,7 +87,8 @@ class Rows:
         while self.spread(s.body, False):
             pass
         self.same_turns(s.body)
-        if all(map(independent, innermost(s.body))):
+        keeps = lambda x: type(x) is Store and x.array in kept
+        if all(independent(t._replace(body=[x for x in t.body if not keeps(x)])) for t in innermost(s.body)):
             raise Apart
 
     def changes(self, e: E) -> bool:

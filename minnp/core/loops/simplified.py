@@ -8,6 +8,9 @@ at once (loop distribution with scalar expansion: Allen and Kennedy, Optimizing 
 
 from __future__ import annotations
 
+import math
+import operator
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -106,6 +109,54 @@ def replaced(e: E, known: dict[str, E], kept: bool = False) -> E:
             if a.op == "const" and a.args[0] == 0 and other.kind == e.kind:
                 return other
     return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
+
+
+# ------------------------------------------------------------------ indices
+def from_zero(body: list) -> list:
+    """Statements whose checks hold, with indices that are no negative numbers as they are."""
+    times = Counter(s.name for s in statements(body) if type(s) is Assign)
+    return _from_zero(body, {}, {name for name, count in times.items() if count == 1})
+
+
+def _from_zero(body: list, known: dict[str, float], once: set[str]) -> list:
+    """`known`: the least numbers that variables have; `once`: those that are bound at one place."""
+
+    def low(e: E) -> float:
+        if e.op == "copy":
+            return low(e.args[0])
+        if e.op == "var":
+            return max(known.get(e.args[0], -math.inf), e.low)
+        if e.op in ("add", "max"):
+            return (max if e.op == "max" else operator.add)(*map(low, e.args))
+        if e.op == "sub" and e.args[1].op == "const":
+            return low(e.args[0]) - e.args[1].args[0]
+        return e.args[0] if e.op == "const" else 0 if e.op == "dim" else -math.inf
+
+    def one(e: E) -> E:
+        if e.op == "wrap" and low(e.args[0]) >= 0:
+            return one(e.args[0])
+        if not any(x.op == "wrap" for x in walk(e)):
+            return e
+        args = tuple([one(a) if isinstance(a, E) else a for a in e.args])
+        return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
+
+    out: list = []
+    for s in body:
+        inside = known
+        if type(s) is For and s.step in (1, -1):
+            inside = {**known, s.var: low(s.start) if s.step == 1 else low(s.stop) + 1}
+        changed: dict[str, Any] = {}
+        for field, value in zip(s._fields, s):
+            if type(value) is list:
+                changed[field] = _from_zero(value, inside, once)
+            elif isinstance(value, E):
+                changed[field] = one(value)
+            elif field == "index":
+                changed[field] = tuple(map(one, value))
+        out.append(s._replace(**changed))
+        if type(s) is Assign and s.name in once and s.value.kind.code == INT.code:
+            known = {**known, s.name: low(s.value)}
+    return out
 
 
 # ------------------------------------------------------------------ what is read
