@@ -514,6 +514,47 @@ def test_elements_that_numpys_code_reads_of_arrays_outside_are_seen(
             onp.testing.assert_array_equal(g(np.array([2.0, 3.0])), f(onp.array([2.0, 3.0])))
 
 
+class Layers:
+    """Of NumPy's own arrays, which a program trains in place."""
+
+    def __init__(self) -> None:
+        self.w, self.b, self.more = onp.ones((2, 2)), onp.zeros(2), {"u": onp.eye(2)}
+
+    def scores(self, x: Any) -> Any:
+        h = np.zeros(2)
+        for t in range(3):
+            h = np.tanh(x[t] @ self.w + np.dot(h, self.more["u"]) + self.b)
+        return np.dot(h, self.w) + self.b
+
+    def scaled(self, x: Any) -> Any:
+        return x * self.w
+
+    def normed(self, x: Any) -> Any:
+        return x @ self.w / np.size(x) * self.b + self.b * 2
+
+
+@pytest.mark.parametrize(
+    ("of", "captures"),
+    [
+        (lambda layers: layers.scores, 1),
+        (lambda layers: lambda x: np.maximum(layers.scores(x), layers.b), 1),
+        (lambda layers: layers.normed, None),
+        (lambda layers: lambda x: layers.scaled(x[:2]) + layers.scaled(2.0), None),
+        (lambda layers: lambda x: (layers.w * 3.0 + x[:2]) @ layers.w, None),
+    ],
+)
+def test_weights_of_numpys_that_change_are_read_by_the_graph(of: Callable, captures: int | None) -> None:
+    layers, x = Layers(), onp.arange(6.0).reshape(3, 2)
+    f = of(layers)
+    g = jit(f)
+    for k in range(6):
+        layers.w[0, 1], layers.b[0], layers.more["u"][0, 0] = k, k / 2, k / 3
+        expected = onp.asarray(f(np.array(x)))
+        onp.testing.assert_allclose(g(np.array(x)), expected, rtol=1e-14)
+    if captures is not None:
+        assert g.captures == captures
+
+
 def test_elements_that_libraries_read_of_attributes_are_seen() -> None:
     linalg = pytest.importorskip("scipy.linalg")
 

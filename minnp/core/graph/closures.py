@@ -58,6 +58,7 @@ from ..rows.report import PACKAGE
 from ..rows.value import Buffer, Host
 from .effects import Diverged
 from .graph import Graph
+from .operands import only_beside_traced
 from .scalars import kinds_asked, typed_variables
 from .signature import identity
 
@@ -516,11 +517,14 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
         asked = typed_variables(code)
         before.types |= any("." in name for name in asked) or bool(asked - (arguments if code is itself else {"self"}))
     by_libraries = reads_memory(names, seen.values())
+    functions = [x for x in seen.values() if isinstance(x, FunctionType) and _own(x.__code__.co_filename)]
+    keys = {p.key for p in found if isinstance(p.key, str)}
+    whole = getattr(inspect.unwrap(function), "__func__", inspect.unwrap(function))
     for p in found:
         p.asked = reached(p) and not p.foreign
         array = unwrapped(p.value) if p.asked else None
         if type(array) is Host and array.size and (by_libraries or array is p.value):
-            p.unseen = by_libraries or itself is None or not only_operand(p.key, codes, itself)
+            p.unseen = by_libraries or not only_beside_traced(p.key, functions, whole, keys)
             p.look()
     others = [p for p in others if reached(p)]
     if uses.orders or uses.shows or not names.isdisjoint(ORDERED):
@@ -572,20 +576,6 @@ def reads_memory(names: Iterable[str], reached: Iterable[Any]) -> bool:
         if top not in ("minnp", "numpy") and top not in sys.stdlib_module_names and file and not _own(file):
             return True
     return False
-
-
-def only_operand(name: Any, codes: list[CodeType], itself: CodeType) -> bool:
-    """Whether all that code does with a variable is one operation with an operator, at most once in a call."""
-    if not state.CODE_IS_KNOWN or itself.co_name in itself.co_names:
-        return False
-    found = [(code, i) for code in codes for i in dis.get_instructions(code) if i.argval == name]
-    if len(found) != 1 or found[0][0] is not itself:
-        return False
-    steps = list(dis.get_instructions(itself))
-    at = next(k for k, i in enumerate(steps) if i.offset == found[0][1].offset)
-    after = [i.opname for i in steps[at + 1 : at + 3]]
-    looped = any(i.argval <= steps[at].offset <= i.offset for i in steps if i.opname == "JUMP_BACKWARD")
-    return not looped and (after[:1] == ["BINARY_OP"] or (after[1:] == ["BINARY_OP"] and after[0] == "LOAD_FAST"))
 
 
 def counted(holder: Any, key: Any, value: Any, via: Binding | None) -> Binding:

@@ -2335,7 +2335,7 @@ class Translator(Building):
         return self.cast(e, kind) if e.kind.code != kind.code else E("copy", (e,), kind, e.low, e.high)
 
     def inlined(self, called: Static, args: list, kwargs: dict) -> Any:
-        from .source import tree_of
+        from ..graph.syntax import tree_of
 
         f, source = called.value, called.source
         if isinstance(f, MethodType):

@@ -22,6 +22,7 @@ from ..arrays.writing import release, write
 from ..graph.capture import CaptureTrace
 from ..graph.printed import unseen
 from ..graph.scalars import Live
+from ..graph.syntax import FUNCTION, tree_of
 from ..llvm import engine
 from ..rows import budget
 from ..rows.dispatch import bind
@@ -65,7 +66,7 @@ from .operations import OPERATORS, NotUnderstood, join, place
 from .outside import LISTED, Outside, sort_of
 from .printing import as_python, text_of
 from .simplified import seen, sliced_to
-from .source import FUNCTION, Site, call_of, calls_itself, rewritten, say, tree_of
+from .source import Site, call_of, calls_itself, rewritten, say
 from .threaded import LEAST, Pieces, cut
 from .warned import asked
 
