@@ -351,12 +351,15 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
 def _written_last(shape: tuple, steps: tuple, index: Any) -> tuple | None:
     """(the elements of an array that a write to a view of it changes, which of the numbers written each has in the end,
     the shape of what is written), where the view shows some elements more than once; else None."""
+    if any(row.name == "view" for row, _ in steps):  # parts of elements
+        return None
     numbers = onp.full(shape, -1)
     view, index = shown(numbers, steps), hosted(index)
     like = view[index]
     view[index] = onp.arange(like.size).reshape(like.shape)
-    where = onp.nonzero(numbers >= 0)
-    return (where, numbers[where], like.shape) if len(where[0]) < like.size else None
+    written = numbers >= 0
+    where = onp.nonzero(written) if shape else ()
+    return (where, numbers[where], like.shape) if onp.count_nonzero(written) < like.size else None
 
 
 def _is_fixed(element: Any) -> bool:
