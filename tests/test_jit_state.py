@@ -529,6 +529,12 @@ class Layers:
     def scaled(self, x: Any) -> Any:
         return x * self.w
 
+    def half(self, x: Any) -> Any:
+        return x / 2
+
+    def halved(self, x: Any) -> Any:
+        return self.half(4.0) * self.w + self.half(self.w) @ x[0]
+
     def normed(self, x: Any) -> Any:
         return x @ self.w / np.size(x) * self.b + self.b * 2
 
@@ -539,6 +545,8 @@ class Layers:
         (lambda layers: layers.scores, 1),
         (lambda layers: lambda x: np.maximum(layers.scores(x), layers.b), 1),
         (lambda layers: layers.normed, None),
+        (lambda layers: layers.halved, None),
+        (lambda layers: lambda x: x[:2] @ layers.w + layers.half(layers.w) * np.size(x), None),
         (lambda layers: lambda x: layers.scaled(x[:2]) + layers.scaled(2.0), None),
         (lambda layers: lambda x: (layers.w * 3.0 + x[:2]) @ layers.w, None),
     ],

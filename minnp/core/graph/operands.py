@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Sequence
 from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as onp
+
 from .syntax import tree_of
 
 # What gives out the items of a container without their names
@@ -14,6 +16,16 @@ UNNAMED = {"values", "items", "get", "pop", "popitem", "copy", "deepcopy", "upda
 # Functions that make arrays of anything; functions and methods whose results Python computes with
 CREATION = {"zeros", "ones", "empty", "full", "eye", "identity", "arange", "linspace", "array", "asarray"}
 FOR_PYTHON = {"size", "ndim", "shape", "isscalar", "iterable", "result_type", "issubdtype", "item", "tolist", "tobytes"}
+FOR_PYTHON |= {
+    "allclose",
+    "array_equal",
+    "array_equiv",
+    "count_nonzero",
+    "can_cast",
+    "shares_memory",
+    "may_share_memory",
+}
+METHODS = {*dir(onp.ndarray)} - FOR_PYTHON
 
 
 def only_beside_traced(name: Any, functions: Sequence[FunctionType], itself: Any, outside: Collection) -> bool:
@@ -46,7 +58,9 @@ class Function:
         self.nodes = [n for part in tree.body for n in ast.walk(part)]
         self.parents = {child: n for n in (tree, *self.nodes) for child in ast.iter_child_nodes(n)}
         self.parameters = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
-        self.given = {*self.parameters, *(a.arg for a in tree.args.kwonlyargs)}
+        attributes = [n for n in self.nodes if isinstance(n, ast.Attribute) and n.attr not in METHODS | FOR_PYTHON]
+        objects = {"self", "cls", *(n.value.id for n in attributes if isinstance(n.value, ast.Name))}
+        self.given = {*self.parameters, *(a.arg for a in tree.args.kwonlyargs)} - objects
         self.bound: dict[str, list] = {}
         self.hidden: set[str] = set()
         for n in self.nodes:
@@ -100,7 +114,7 @@ class Function:
                 return name in self.traced
             case ast.Call(ast.Attribute(of, name) as func) if name not in FOR_PYTHON:
                 if not self.is_ours(func):
-                    return self.is_traced(of)
+                    return name in METHODS and self.is_traced(of)
                 arguments = _flat([*n.args, *(k.value for k in n.keywords)])
                 return name in CREATION or any(self.is_traced(a) or _name(a) in self.outside for a in arguments)
             case ast.BinOp(a, _, b):
