@@ -351,7 +351,7 @@ def write(h: ndarray, index: Any, value: Any, fresh: bool = False) -> None:
 def _written_last(shape: tuple, steps: tuple, index: Any) -> tuple | None:
     """(the elements of an array that a write to a view of it changes, which of the numbers written each has in the end,
     the shape of what is written), where the view shows some elements more than once; else None."""
-    if any(row.name == "view" for row, _ in steps):  # parts of elements
+    if traced(index) or any(row.name == "view" for row, _ in steps):  # of which the last shows parts of elements
         return None
     numbers = onp.full(shape, -1)
     view, index = shown(numbers, steps), hosted(index)
