@@ -142,7 +142,6 @@ def test_a_capture_that_ended_is_not_made_again_for_another_stream():
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda np, g: np.random.bytes(4)[0],
         lambda np, g: g.bit_generator.random_raw() % 7,
         lambda np, g: g.spawn(1)[0].random(),
         lambda np, g: np.random.Generator(g.bit_generator.jumped()).random(),

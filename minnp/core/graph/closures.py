@@ -58,7 +58,7 @@ from ..rows.report import PACKAGE
 from ..rows.value import Buffer, Host
 from .effects import Diverged
 from .graph import Graph
-from .operands import only_beside_traced
+from .operands import UNNAMED, reads_beside_traced
 from .scalars import kinds_asked, typed_variables
 from .signature import identity
 
@@ -123,7 +123,7 @@ ORDERED = {"list", "tuple", "iter", "next", "sum", "map", "zip", "enumerate", "r
 ORDERED |= {"keys", "values", "items", "pop", "popitem", "move_to_end", "dumps", *SHOWERS}
 UNDEFINED = {"NameError", "Exception", "BaseException"}
 # What code says that draws, or makes another stream of random numbers, and that no graph tells of
-DRAWING, OF_STREAMS = {"rvs", "resample"}, {"random_raw", "spawn", "jumped", "advance", "bytes"}
+DRAWING, OF_STREAMS = {"rvs", "resample"}, {"random_raw", "spawn", "jumped", "advance"}
 BUILTINS = frozenset(vars(builtins))
 SPACES = (dict, MappingProxyType)  # of names: what modules and classes hold
 LISTED = 32  # items of a list whose numbers are looked at
@@ -519,13 +519,19 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     by_libraries = reads_memory(names, seen.values())
     functions = [x for x in seen.values() if isinstance(x, FunctionType) and _own(x.__code__.co_filename)]
     keys = {p.key for p in found if isinstance(p.key, str)}
+    unnamed = not all(UNNAMED.isdisjoint(f.__code__.co_names) for f in functions)
     whole = getattr(inspect.unwrap(function), "__func__", inspect.unwrap(function))
     for p in found:
         p.asked = reached(p) and not p.foreign
         array = unwrapped(p.value) if p.asked else None
         if type(array) is Host and array.size and (by_libraries or array is p.value):
-            p.unseen = by_libraries or not only_beside_traced(p.key, functions, whole, keys)
-            p.look()
+            reads = reads_beside_traced(p.key, functions, whole, keys)
+            if array is p.value:  # NumPy's own, whose operators tell nobody
+                p.unseen = by_libraries or unnamed or not reads or not all(reads)
+                p.look()
+            elif not all(reads):
+                p.unseen = True
+                p.look()
     others = [p for p in others if reached(p)]
     if uses.orders or uses.shows or not names.isdisjoint(ORDERED):
         for p in list(others):

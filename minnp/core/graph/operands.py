@@ -28,23 +28,20 @@ FOR_PYTHON |= {
 METHODS = {*dir(onp.ndarray)} - FOR_PYTHON
 
 
-def only_beside_traced(name: Any, functions: Sequence[FunctionType], itself: Any, outside: Collection) -> bool:
-    """Whether each read of an array of this name, or under this key, is an argument of a function of minnp's, or an
-    operand whose other operand is traced.
+def reads_beside_traced(name: Any, functions: Sequence[FunctionType], itself: Any, outside: Collection) -> list[bool]:
+    """Of each read of an array of this name, or under this key, whether it is an argument of a function of minnp's, or
+    an operand whose other operand is traced. Empty where no read is known.
 
     functions  all of the user's that may run
     itself     the one of them whose arguments are traced
     outside    the names of all arrays outside"""
     trees = [tree_of(f) for f in functions]
     if not isinstance(name, str) or not all(isinstance(t, ast.FunctionDef) for t in trees):
-        return False
-    if not all(UNNAMED.isdisjoint(f.__code__.co_names) for f in functions):
-        return False
+        return []
     known = [Function(t, f, outside) for t, f in zip(trees, functions)]
     while any(f.is_called_otherwise(known, f.function is itself) for f in known):
         pass
-    reads = [read for f in known for read in f.reads(name)]
-    return bool(reads) and all(reads)
+    return [read for f in known for read in f.reads(name)]
 
 
 class Function:
