@@ -58,7 +58,7 @@ from ..rows.report import PACKAGE
 from ..rows.value import Buffer, Host
 from .effects import Diverged
 from .graph import Graph
-from .operands import UNNAMED, reads_beside_traced
+from .operands import UNNAMED, followed
 from .scalars import kinds_asked, typed_variables
 from .signature import identity
 
@@ -521,11 +521,14 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     keys = {p.key for p in found if isinstance(p.key, str)}
     unnamed = not all(UNNAMED.isdisjoint(f.__code__.co_names) for f in functions)
     whole = getattr(inspect.unwrap(function), "__func__", inspect.unwrap(function))
+    known: list | None = None  # the functions, once there is an array to look for
     for p in found:
         p.asked = reached(p) and not p.foreign
         array = unwrapped(p.value) if p.asked else None
         if type(array) is Host and array.size and (by_libraries or array is p.value):
-            reads = reads_beside_traced(p.key, functions, whole, keys)
+            if known is None:
+                known = followed(functions, whole, keys)
+            reads = [read for f in known for read in f.reads(p.key)]
             if array is p.value:  # NumPy's own, whose operators tell nobody
                 p.unseen = by_libraries or unnamed or not reads or not all(reads)
                 p.look()
@@ -546,18 +549,8 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
 # Functions of NumPy's that read the memory of what they are given and ask no method of it, or make arrays that a
 # program writes it into; and functions of Python's that do
 READERS = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asfarray", "require", "frombuffer"}
-READERS |= {
-    "fromiter",
-    "ndarray",
-    "matrix",
-    "asmatrix",
-    "asarray_chkfinite",
-    "zeros",
-    "empty",
-    "ones",
-    "full",
-    "arange",
-}
+READERS |= {"fromiter", "ndarray", "matrix", "asmatrix", "asarray_chkfinite"}
+READERS |= {"zeros", "empty", "ones", "full", "arange"}
 PYTHONS_READERS = {"memoryview", "deepcopy", "dumps", "nditer", *SHOWERS - {"print"}}
 
 

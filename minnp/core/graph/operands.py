@@ -28,20 +28,19 @@ FOR_PYTHON |= {
 METHODS = {*dir(onp.ndarray)} - FOR_PYTHON
 
 
-def reads_beside_traced(name: Any, functions: Sequence[FunctionType], itself: Any, outside: Collection) -> list[bool]:
-    """Of each read of an array of this name, or under this key, whether it is an argument of a function of minnp's, or
-    an operand whose other operand is traced. Empty where no read is known.
+def followed(functions: Sequence[FunctionType], itself: Any, outside: Collection) -> list[Function]:
+    """The functions with what is traced in them; empty where the source of one is not known.
 
     functions  all of the user's that may run
     itself     the one of them whose arguments are traced
     outside    the names of all arrays outside"""
     trees = [tree_of(f) for f in functions]
-    if not isinstance(name, str) or not all(isinstance(t, ast.FunctionDef) for t in trees):
+    if not all(isinstance(t, ast.FunctionDef) for t in trees):
         return []
     known = [Function(t, f, outside) for t, f in zip(trees, functions)]
     while any(f.is_called_otherwise(known, f.function is itself) for f in known):
         pass
-    return [read for f in known for read in f.reads(name)]
+    return known
 
 
 class Function:
@@ -133,9 +132,10 @@ class Function:
             found = getattr(found, name, None)
         return callable(found) and not isinstance(found, type)
 
-    def reads(self, name: str) -> list[bool]:
-        """Of each place that has this name or key, whether it is a read beside what is traced."""
-        named = [n for n in self.nodes if isinstance(n, ast.expr) and _name(n) == name]
+    def reads(self, name: Any) -> list[bool]:
+        """Of each place that has this name or key, whether it is read as an argument of a function of minnp's, or as an
+        operand whose other operand is traced."""
+        named = [n for n in self.nodes if isinstance(name, str) and isinstance(n, ast.expr) and _name(n) == name]
         return [isinstance(n.ctx, ast.Load) and self.is_beside(n) for n in named]  # type: ignore[attr-defined]
 
     def is_beside(self, n: ast.expr) -> bool:
