@@ -1,6 +1,8 @@
 """jit of functions that draw random numbers, and of others that hardly ever go one way twice."""
 
+import copy
 import math
+import pickle
 
 import numpy
 import pytest
@@ -139,9 +141,41 @@ def test_a_capture_that_ended_is_not_made_again_for_another_stream():
     assert len(g.ended) == 1
 
 
+def the_same_again(np, g):
+    was = g.bit_generator.state
+    first = g.random()
+    g.bit_generator.state = was
+    return first - 2 * g.random()
+
+
+def the_same_again_of_numpys_own(np, g):
+    was = np.random.get_state()
+    np.random.seed(5)
+    first = np.random.rand()
+    np.random.set_state(was)
+    return first - 2 * np.random.rand()
+
+
+def seeded(np, g):
+    old = OLD[np]
+    old.seed(7)
+    return old.rand()
+
+
+OLD = {m: m.random.RandomState(4) for m in (np, numpy)}
+
+
 @pytest.mark.parametrize(
     "draw",
     [
+        the_same_again,
+        the_same_again_of_numpys_own,
+        seeded,
+        lambda np, g: np.random.rand() + g.bit_generator.state["state"]["state"] % 100,
+        lambda np, g: copy.deepcopy(g).random() - g.random(),
+        lambda np, g: pickle.loads(pickle.dumps(OLD[np])).rand() + OLD[np].rand(),
+        lambda np, g: np.random.rand() + np.frombuffer(np.random.bytes(2), np.uint8)[0],
+        lambda np, g: np.random.mtrand._rand.rand() + np.random.rand(),
         lambda np, g: g.bit_generator.random_raw() % 7,
         lambda np, g: g.spawn(1)[0].random(),
         lambda np, g: np.random.Generator(g.bit_generator.jumped()).random(),

@@ -6,6 +6,7 @@ laplace, ...), and the elements that choice, permutation and shuffle select.
 
 from __future__ import annotations
 
+import builtins as _builtins
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +19,7 @@ from ..core.api.functions import entry, invoke
 from ..core.api.namespace import lazy as _lazy
 from ..core.api.public import function as _function
 from ..core.arrays import devices
-from ..core.arrays.array import ARRAY_TYPES, ARRAYS, concretize, read, wrap
+from ..core.arrays.array import ARRAY_TYPES, ARRAYS, concretize, ends_capture, read, wrap
 from ..core.arrays.writing import write
 from ..core.rows.dispatch import DEFINITIONS, knows
 from ..core.rows.primitive import Meta
@@ -219,6 +220,7 @@ class Generator(_onp.random.Generator, metaclass=_Stream):
         _recorded(self, Generator, bit_generator)
 
     def __reduce__(self) -> tuple:
+        ends_capture("a stream of random numbers is copied")
         return Generator, (self.bit_generator,)
 
 
@@ -233,7 +235,14 @@ class RandomState(_onp.random.RandomState, metaclass=_Stream):
         self._twin = None
         _recorded(self, RandomState, *args, **kwargs)
 
+    def seed(self, *args: Any, **kwargs: Any) -> None:
+        ends_capture("a RandomState is seeded")
+        super().seed(*map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
+
+    seed.__doc__ = _onp.random.RandomState.seed.__doc__
+
     def __reduce__(self) -> tuple:
+        ends_capture("a stream of random numbers is copied")
         return _restored, (self.get_state(legacy=False),)
 
 
@@ -275,6 +284,12 @@ def _seed_all(seed: Any) -> None:
     devices.seed(seed)
 
 
+def bytes(length: int) -> _builtins.bytes:
+    """numpy.random.bytes."""
+    ends_capture("np.random.bytes draws what is no array")
+    return _onp.random.bytes(length)
+
+
 _shuffle_array = _function("random.shuffle", _onp.random.shuffle)
 
 
@@ -284,6 +299,7 @@ def shuffle(x: Any) -> None:
 
 
 _EXTRA: dict[str, Any] = {
+    "bytes": bytes,
     "seed": seed,
     "shuffle": shuffle,
     "Generator": Generator,

@@ -122,8 +122,10 @@ ITERATING |= {"DICT_UPDATE", "DICT_MERGE", "CALL_FUNCTION_EX", "DELETE_SUBSCR"}
 ORDERED = {"list", "tuple", "iter", "next", "sum", "map", "zip", "enumerate", "reduce", "reversed", "dict", "join"}
 ORDERED |= {"keys", "values", "items", "pop", "popitem", "move_to_end", "dumps", *SHOWERS}
 UNDEFINED = {"NameError", "Exception", "BaseException"}
-# What code says that draws, or makes another stream of random numbers, and that no graph tells of
+# What code says that draws, reads or sets the state of a stream of random numbers, or makes another, and that no graph
+# tells of
 DRAWING, OF_STREAMS = {"rvs", "resample"}, {"random_raw", "spawn", "jumped", "advance"}
+OF_STREAMS |= {"get_state", "set_state", "bit_generator", "_rand"}
 BUILTINS = frozenset(vars(builtins))
 SPACES = (dict, MappingProxyType)  # of names: what modules and classes hold
 LISTED = 32  # items of a list whose numbers are looked at
