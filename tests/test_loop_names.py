@@ -957,10 +957,24 @@ def anew_in_each_turn(x, y, n):
     return x, y
 
 
+def leapfrog(x, v, n):
+    x, v = x * 1.0, v * 1.0
+    pull = np.sin(x)
+    for _ in range(n):
+        v += pull * 0.1
+        part = v[1:]
+        for _ in range(2):
+            part *= 0.5
+            x += v * 0.1
+        pull = np.sin(x)
+    return x, v, pull
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "f",
     [
+        leapfrog,
         written_by_the_caller,
         written_by_another_name,
         written_through_a_list,

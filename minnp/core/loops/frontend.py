@@ -1271,8 +1271,10 @@ class Translator(Building):
         bound, names = set(self.bound), dict(self.scope.names)
         assigned = self.with_items(stored_names(s))
         place = {n: (self.scope.prefix + n, self.scope.prefix + n in self.moving, s.lineno) for n in assigned}
+        bound_anew = self.with_items(stored_names(s, False))
         for name in assigned:
-            if place[name] in self.unsettled or (name in names and not self.kept(names[name])):
+            perhaps = name in bound_anew or not isinstance(names.get(name), Array)
+            if place[name] in self.unsettled or (name in names and perhaps and not self.kept(names[name])):
                 self.scope.names[name] = Lost  # as the turn before left it
         first = dict(self.scope.names)
         self.moves(assigned)
@@ -2993,16 +2995,20 @@ def ends_in(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
-def stored_names(tree: ast.AST) -> frozenset[str]:
+def stored_names(tree: ast.AST, augmented: bool = True) -> frozenset[str]:
+    """The names that statements bind. `augmented`: those of `x += y`, too, which leaves an array bound as it was."""
     found = _STORED.get(tree)
     if found is None:
-        names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
-        found = _STORED[tree] = frozenset([n.id for n in names if isinstance(n.ctx, (ast.Store, ast.Del))])
-    return found
+        nodes = list(ast.walk(tree))
+        targets = {n.target for n in nodes if isinstance(n, ast.AugAssign)}
+        stored = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del))]
+        both = stored, [n for n in stored if n not in targets]
+        found = _STORED[tree] = tuple(frozenset([n.id for n in names]) for names in both)
+    return found[not augmented]
 
 
 # of trees that every pass over a loop asks for again
-_STORED: weakref.WeakKeyDictionary[ast.AST, frozenset[str]] = weakref.WeakKeyDictionary()
+_STORED: weakref.WeakKeyDictionary[ast.AST, tuple[frozenset[str], ...]] = weakref.WeakKeyDictionary()
 _CONVERTED: weakref.WeakKeyDictionary[ast.For, ast.For | None] = weakref.WeakKeyDictionary()
 
 
@@ -3182,6 +3188,8 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
         if by_value and isinstance(what, Array) and variable in t.moving and what.name == variable:
             _which(t, program, variable)
             continue
+        if isinstance(what, Array) and what is program.arrays.get(variable) and variable in given:
+            continue  # the array that it was bound to before
         if isinstance(what, Array) and what.name in program.moving:
             program.results.append((variable, what.name))
             continue
