@@ -15,7 +15,7 @@ import minnp
 import minnp.numpy as np
 from minnp import jit
 from minnp.core.llvm import engine
-from minnp.core.loops import compiled, derivative
+from minnp.core.loops import compiled, derivative, ir
 
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
 compiles = pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python")
@@ -1110,6 +1110,29 @@ def test_a_function_that_writes_to_arguments_that_share_memory_runs_once(how):
         want = run(f, numpy, lies)
         calls.clear()
         assert all(map(numpy.array_equal, run(g, np, lies), want)) and len(calls) <= 1
+
+
+@compiles
+def test_what_reads_an_array_as_it_was_given_has_no_cotangent_unless_that_is_wanted(monkeypatch):
+    programs, init = [], compiled.Code.__init__
+    seen = lambda code, p, *a, **k: (programs.append(p), init(code, p, *a, **k))[1]
+    monkeypatch.setattr(compiled.Code, "__init__", seen)
+    rng = numpy.random.default_rng(4)
+    A, B = np.array(rng.random((6, 6))), np.array(rng.random((6, 5)))
+
+    def loss(A, B):
+        B = B * 1.0
+        for i in range(len(B)):
+            for j in range(B.shape[1]):
+                B[i, j] += A[i + 1 :, i] @ B[i + 1 :, j]
+        return np.sum(np.cos(B))
+
+    for k in range(2):
+        numpy.testing.assert_allclose(jit(minnp.grad(loss, k))(A, B), minnp.grad(loss, k)(A, B), rtol=1e-10)
+        (adjoint,) = {p for p in programs if p.name == "loop_adjoint"}
+        stores = [s for s in ir.statements(adjoint.body) if isinstance(s, ir.Store) and s.array == "B~1"]
+        assert any(s.index[0].op != "var" for s in stores) == (k == 1)
+        programs.clear()
 
 
 def smoothed(a, b, steps, w):

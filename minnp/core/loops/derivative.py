@@ -113,6 +113,7 @@ class _Derivative:
         ):
             raise NotUnderstood("the derivative of complex numbers", program.line)
         self.source, self.wanted = program, wanted
+        self.unwritten: set[str] = set()  # what reads elements as they were given, of arrays that are not wanted
         self.old: dict[int, str] = {}  # a store that is undone -> the variable that has what was there
         self.counts = itertools.count()
         out = self.out = Program(f"{program.name}_{what}")
@@ -156,7 +157,8 @@ class _Derivative:
         program = self.source
         # what is made for a program (a tape, cotangents) depends on its inputs
         given = [i for i in program.inputs if i.name in self.wanted or i.like]
-        active = {i.name for i in given if inexact(i.kind) and not i.kind.python}
+        self.given = frozenset(i.name for i in given if inexact(i.kind) and not i.kind.python)
+        active = set(self.given)
         while True:
             before = len(active)
             for s in statements(self.body):
@@ -175,7 +177,7 @@ class _Derivative:
         if not inexact(e.kind) or e.op in ("floor", "ceil", "trunc", "floordiv"):
             return False
         if e.op in ("var", "load"):
-            return e.args[0] in active
+            return e.args[0] in active and not (self.unwritten and repr(e) in self.unwritten)
         return any(isinstance(a, E) and self.depends(a, active) for a in e.args)
 
     def leaves(self, e: E) -> bool:
@@ -720,6 +722,11 @@ class _Adjoint(_Derivative):
         if not self.reloaded:
             return False
         self.unstored = {a for a in chosen & inputs if self.reads_first(a)}
+        for array in self.unstored - self.given:
+            own = {repr(x) for s in statements(self.body) if self.only_stored(s, array) for x in loaded(s, array)}
+            self.unwritten |= {*map(repr, self.reads_of(array))} - own
+        if self.unwritten:
+            self.find_active()
         self.body = self.keeping_old(self.body, chosen - self.unstored)
         self.products, self.undone = self.find_products(self.body), chosen
         self.find_definitions()
@@ -759,25 +766,22 @@ class _Adjoint(_Derivative):
             return e.args[0] if e.op == "const" else -math.inf
 
         stores = [s for s in statements(around.body) if type(s) is Store and s.array == array]
-        reads = [
-            x.args[1:]
-            for s in statements([around])
-            if not self.only_stored(s, array)
-            for e in expressions(s)
-            for x in walk(e)
-            if loads(x, array)
-        ]
         return any(
             all(s.index[axis].op == "var" and s.index[axis].args[0] == around.var for s in stores)
-            and all(ahead(index[axis], axis) >= 1 for index in reads)
+            and all(ahead(x.args[axis + 1], axis) >= 1 for x in self.reads_of(array))
             for axis in range(self.array(array).ndim)
         )
+
+    def reads_of(self, array: str) -> Iterator[E]:
+        """What reads elements of an array, but for what only goes into elements of it."""
+        for s in statements(self.body):
+            if not self.only_stored(s, array):
+                yield from loaded(s, array)
 
     def only_stored(self, s: Any, array: str) -> bool:
         """Whether what a statement computes goes nowhere but into elements of this array."""
         if type(s) is Store:
-            reads = sum(loads(x, array) for e in expressions(s) for x in walk(e))
-            return s.array == array and reads == adds(s)
+            return s.array == array and len(loaded(s, array)) == adds(s)
         if type(s) is not Assign or s.name in self.needed:
             return False
         readers = (t for t in statements(self.body) if any(s.name in variables(e) for e in expressions(t)))
@@ -1300,6 +1304,11 @@ EXPENSIVE |= {"sqrt", "div", "arcsin", "arccos", "arctan", "cbrt", "log2", "log1
 EXPENSIVE |= {"logaddexp", "logaddexp2"}
 QUICK = {"sqrt", "div"}  # in a place or a condition, which one by one would go to the tape
 MOST = 50  # operations of these
+
+
+def loaded(s: Any, array: str) -> list[E]:
+    """What reads elements of an array in a statement itself."""
+    return [x for e in expressions(s) for x in walk(e) if loads(x, array)]
 
 
 def nested(body: list, depth: int = 0) -> Iterator[tuple[list, int]]:
