@@ -2516,6 +2516,23 @@ def test_the_report_says_what_is_not_known_from_the_code() -> None:
     assert "what eval() leads to is not known" in str(report())
 
 
+class Solid(Setting):
+    pass
+
+
+def test_an_object_whose_class_the_function_changes() -> None:
+    def f(s: Setting, x: np.ndarray) -> np.ndarray:
+        known = type(s) is Setting
+        s.__class__ = Solid if known else Setting
+        return x * 2 if known else x * 3
+
+    s, other = Setting(), Setting()
+    g = jit(f)
+    for _ in range(5):
+        assert g(s, X).tolist() == f(other, X).tolist()
+        assert type(s) is type(other)
+
+
 def test_a_weak_reference_that_is_looked_at_is_weak() -> None:
     s = Setting()
     to = weakref.ref(s)

@@ -192,7 +192,7 @@ class Before:
         self.draws = False  # whether the function may take from an iterator, or from Python's random numbers
         self.caches: list[tuple[Any, list]] = []  # functions that keep their results, and the objects among these
         self.missing: list[str] = []  # modules that are not imported yet
-        self.unknown = ""  # what the function calls that leads to what is not known, or ""
+        self.unknown = ""  # what of the code leads to what is not known, or ""
         self.writes = False  # whether it may print, log, warn or write to a file
 
     def add(self, container: Any) -> None:
@@ -306,7 +306,7 @@ class Uses:
         self.orders = False  # whether the order of a dict may matter, or be changed
         self.modules: set[str] = set()  # that are imported in functions
         self.libraries: dict[str, ModuleType] = {}
-        self.unknown = ""  # the name of a function that leads to what is not known
+        self.unknown = ""  # what of the code leads to what is not known
         self.called: dict[type, set[str]] = {}  # of the user's classes: what their bases in libraries may call
 
     def add_class(self, c: type, made: bool) -> None:
@@ -608,9 +608,9 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
                 named |= _scan(code, uses)
         uses.names |= named
         if own and "import_module" in uses.names:
-            uses.unknown = "import_module"
+            uses.unknown = "import_module()"
         for name in (named & UNKNOWN) - x.__globals__.keys():  # the builtins themselves
-            uses.unknown = name
+            uses.unknown = f"{name}()"
         package = x.__globals__.get("__package__") or ""
         for name in uses.modules if own else ():
             for full in (name, f"{package}.{name}"):
@@ -709,7 +709,7 @@ def _kept_results(f: Any, uses: Uses) -> Iterator[Any]:
     """The places where a function keeps objects that it returned, and these."""
     results, size, kept = _cached(f), f.cache_parameters()["maxsize"], _cache(f)
     if results and (len(kept) > LISTED or (size is not None and size <= LISTED)):  # where results change places
-        uses.unknown = f.__name__
+        uses.unknown = f"{f.__name__}()"
     elif results:
         yield from [Binding(kept, k, v, True) for k, v in kept.items()]
         yield from results if size is not None else ()
@@ -730,6 +730,8 @@ def _scan(code: CodeType, uses: Uses) -> set[str]:
             uses.modules.add(i.argval)
         elif i.opcode in dis.hasname:
             uses.names.add(i.argval)
+            if i.opname == "STORE_ATTR" and i.argval == "__class__":
+                uses.unknown = "x.__class__ = y"
         elif i.opname == "CONTAINS_OP" or (i.opname == "COMPARE_OP" and "=" in i.argrepr and before not in LITERALS):
             uses.compares |= i.opname == "CONTAINS_OP" or i.argrepr.strip("bol()") in ("==", "!=")
         elif i.opname.startswith("FORMAT_"):
