@@ -57,7 +57,7 @@ def ours(values):
 def timed(f, make, checked=None):
     """(seconds of the first call, median seconds of later ones, seconds of the second), each on fresh arguments.
 
-    minnp compiles well at the second call of what the first one was over soon."""
+    minnp compiles well at the second call, or a later one, of what the first one was over soon."""
     given = make()
     start = time.perf_counter()
     out = f(*given)

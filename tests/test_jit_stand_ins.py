@@ -7,6 +7,7 @@ import hashlib
 import operator
 import pickle
 import statistics
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import grad, jit
+from minnp.core.compiled import fastpath
 from minnp.core.jit import compilation
 from minnp.core.jit.jit import FEW, LONG_CALL, PLAIN, TIMED, Trial
 from minnp.core.llvm import engine
@@ -225,3 +227,20 @@ def test_unrolled_loops_whose_machine_code_would_come_too_late_are_numpys(monkey
     straight = jit(lambda x: np.sum(np.exp(x) * x))  # has no loops, and what it computes is not known to be short
     onp.testing.assert_allclose(straight(v), (onp.exp(v) * v).sum())
     assert "would take" not in str(minnp.report())
+
+
+@pytest.mark.host("about compiled code on NumPy's memory")
+@pytest.mark.skipif(fastpath is None or not engine.available(), reason="without them there is Python in between")
+def test_a_function_whose_loops_are_pythons_is_called_without_python_in_between() -> None:
+    def squares(n: int) -> tuple:
+        found = []
+        for i in range(n):
+            found.append(str(eval(f"{i} * {i}")))
+        return found, sys._getframe(1).f_code
+
+    f, callers = jit(squares), []
+    for n in [3] * 40 + [5000] + [3] * 3:
+        found, caller = f(n)
+        callers.append(caller)
+        assert found == [str(i * i) for i in range(n)]
+    assert sys._getframe().f_code in callers

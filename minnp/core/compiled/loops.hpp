@@ -91,11 +91,11 @@ static Ref made_number(const int64_t *from, int sort, PyObject *maker) {
     return (PyObject *)Py_TYPE(x.get()) == maker ? x : call(maker, x);
 }
 
-/* The machine code for arrays that lie so. */
-static Machine machine_for(Loop *loop, uint64_t ordered, Py_ssize_t arrays) {
+/* The machine code for arrays that lie so, and whether it is kept: other code may end early, with arrays half written. */
+static std::pair<Machine, bool> machine_for(Loop *loop, uint64_t ordered, Py_ssize_t arrays) {
     for (auto &[key, machine] : *loop->built)
         if (key == ordered)
-            return machine;
+            return {machine, true};
     Ref key = made(PyTuple_New(arrays));
     for (Py_ssize_t i = 0; i < arrays; i++)
         PyTuple_SET_ITEM(key.get(), i, PyBool_FromLong(ordered >> i & 1));
@@ -106,7 +106,7 @@ static Machine machine_for(Loop *loop, uint64_t ordered, Py_ssize_t arrays) {
         throw Raised{};
     if (kept)
         loop->built->push_back({ordered, (Machine)address});
-    return (Machine)address;
+    return {(Machine)address, kept};
 }
 
 /* As Code.arrays_of: of each array that comes out, (a copy, "new") or (None, which other it is). None of them where one is a part
@@ -164,12 +164,9 @@ static Ref run_loop(Loop *loop, PyObject *const *values, Py_ssize_t n, PyObject 
     PyObject *key, *how;
     for (Py_ssize_t at = 0; donate != nullptr && PyDict_Next(donate, &at, &key, &how);) {
         Py_ssize_t place = integer(PyTuple_GET_ITEM(how, 0));
+        if (!is_host(values[place]))
+            return {};
         donated |= (uint64_t)1 << place;
-        if (loop->warns || (loop->late && (loop->repeats || truth_of(PyTuple_GET_ITEM(how, 1))))) {
-            if (!is_host(values[place]))
-                return {};
-            restored.emplace_back(borrow(values[place]), made(PyArray_NewCopy((PyArrayObject *)values[place], NPY_KEEPORDER)));
-        }
     }
     Py_ssize_t value = 0, count = 0, written = 0;
     Fields head; /* an array of the slots, of which the loop reads where they lie */
@@ -203,7 +200,12 @@ static Ref run_loop(Loop *loop, PyObject *const *values, Py_ssize_t n, PyObject 
         given[count + 1] = a;
         arrays[count++] = std::move(a);
     }
-    Machine machine = machine_for(loop, ordered, count);
+    auto [machine, kept] = machine_for(loop, ordered, count);
+    for (Py_ssize_t at = 0; donate != nullptr && PyDict_Next(donate, &at, &key, &how);)
+        if (!kept || loop->warns || (loop->late && (loop->repeats || truth_of(PyTuple_GET_ITEM(how, 1))))) {
+            PyObject *a = values[integer(PyTuple_GET_ITEM(how, 0))];
+            restored.emplace_back(borrow(a), made(PyArray_NewCopy((PyArrayObject *)a, NPY_KEEPORDER)));
+        }
     slots[0] = slots[MET] = 0;
     Ref none = made(machine(nullptr, given, count + 1)); /* which fails where the handler of a signal raises */
     std::vector<std::pair<Ref, Ref>> arrays_out;

@@ -86,12 +86,24 @@ class Plain:
     def took(self, seconds: float, looked: bool, ran: bool) -> None:
         """A call did; whether its loops were looked at, and one ran compiled."""
         if not looked:
-            self.rest = self.rest - 1 if seconds < 4 * self.usual + 1e-5 else 0  # else it is given more to do
+            self.rest = self.rest - 1 if seconds < self.brief() else 0
             return
         self.idle = 0 if ran else self.idle + 1
         self.usual = seconds
         if self.idle > IDLE:
             self.rest = 1 << min(self.idle - IDLE, 10)
+
+    def brief(self) -> float:
+        """The seconds of a call that is not given more to do."""
+        return 4 * self.usual + 1e-5
+
+    def rest_in_c(self) -> None:
+        """Leaves to the C part the calls to come in which no loop is looked at."""
+        if self.plan.rest == 0:
+            self.plan.rest, self.plan.brief, self.rest = self.rest, self.brief(), 0
+
+    def rests(self) -> bool:
+        return self.rest > 0 or (self.plan is not None and self.plan.rest > 0)
 
 
 class Trial:
@@ -237,7 +249,7 @@ class Jitted(Dispatch):
 
     def _rests(self) -> bool:
         """Whether no graph holds the function, and none of its loops ran compiled when they were looked at."""
-        return any(p.rest for p in self.plain.values()) and not any(self.paths.values())
+        return any(p.rests() for p in self.plain.values()) and not any(self.paths.values())
 
     def _remember(self, shape: Any, paths: list, fixed: set[int], values: list) -> None:
         """Let later calls with such arguments, arrays and numbers in containers, run these paths at once."""
@@ -294,7 +306,10 @@ class Jitted(Dispatch):
             self.calls -= 1  # which it counted as one that a path was found for
             if left == 1:
                 self.forget()
-        return self._uncaptured(key, args, kwargs)
+        out = self._uncaptured(key, args, kwargs)
+        if left <= 0:
+            self.plain[key].rest_in_c()
+        return out
 
     def _marked(self, args: tuple, kwargs: dict) -> tuple:
         """The arguments, each static one a leaf that its value identifies."""

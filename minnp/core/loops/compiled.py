@@ -39,6 +39,7 @@ from .ir import (
 from .lowering import FIRST, MET, Layout, Lowering, NotLowered
 from .warned import asked, give, risky
 
+TRIED = 1 << 17  # steps of baseline code, a fraction of a millisecond, before it is compiled well for another run
 BUG = "minnp's compiler failed, please report it"
 # Characters of LLVM's text that it compiles in a second, at its levels 2 and 1, and how many an expression becomes.
 FAST, FASTER, EACH = 400_000, 2_000_000, 80
@@ -72,8 +73,9 @@ class Code:
         self.agreed = agreed  # to compile it, however long it takes: nobody can do without
         self.pack, self.back = struct.Struct(self.layout.format), struct.Struct(self.layout.back)
         self.built: dict[tuple, tuple] = {}
-        self.baseline: dict[tuple, tuple] = {}  # what was compiled in a tenth of the time, for one run that is short
-        self.trying = 0  # the thread that such code is for; it lends no arrays
+        # what was compiled in a tenth of the time, for the first run, and for later ones while all were short
+        self.baseline: dict[tuple, tuple] = {}
+        self.trying = 0  # the thread of the first run; it lends no arrays
         self.warns = not agreed and any(
             risky(e) for s in statements(program.body) for x in expressions(s) for e in walk(x)
         )
@@ -172,11 +174,6 @@ class Code:
         """One run; None if the tape was full."""
         written = {place for place, _ in donate.values()}
         warns = self.warns and asked()
-        restored = [
-            (values[place], values[place].copy("K"))
-            for place, lent in donate.values()
-            if warns or (self.late and (lent or self.repeats))
-        ]
         arrays: dict[str, Any] = {}
         numbers: list = []
         results = []
@@ -202,7 +199,12 @@ class Code:
             if k in self.written:
                 results.append(a)
         key = tuple([a.flags.c_contiguous for a in arrays.values()])
-        function, errors, _ = self.machine_code(key)
+        function, errors, _, baseline, _ = self.machine_code(key)
+        restored = [
+            (values[place], values[place].copy("K"))
+            for place, lent in donate.values()
+            if warns or baseline is not None or (self.late and (lent or self.repeats))
+        ]
         slots = onp.empty(self.layout.size, onp.int64)
         slots[0] = slots[MET] = 0
         self.pack.pack_into(slots, 8 * FIRST, *numbers)
@@ -321,11 +323,15 @@ class Code:
 
     def address(self, contiguous: tuple) -> tuple[int, bool]:
         """Where the machine code for arrays that lie so begins, and whether later calls run it, too."""
-        return self.machine_code(contiguous)[2], contiguous in self.built
+        _, _, address, baseline, _ = self.machine_code(contiguous)
+        return address, baseline is None
 
     def machine_code(self, contiguous: tuple) -> tuple:
-        """(the built-in function, its errors, where it begins) for arrays that lie so."""
-        first = self.trying == get_ident() and contiguous not in self.built
+        """(the built-in function, its errors, where it begins; of baseline code how many steps it may still take, and
+        how many it has left where it is compiled well for another run; else None) for arrays that lie so."""
+        tried = self.baseline.get(contiguous)
+        brief = self.trying == get_ident() or (tried is not None and tried[3].value > tried[4])
+        first = brief and contiguous not in self.built
         built = self.baseline if first else self.built
         # what another thread built meanwhile stays: machine code that it runs may not be let go of
         return built.get(contiguous) or built.setdefault(contiguous, self.build(contiguous, first))
@@ -348,7 +354,11 @@ class Code:
         method = _Method(b"loop", address, FASTCALL, None)
         new = ctypes.pythonapi.PyCFunction_NewEx
         new.argtypes, new.restype = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p], ctypes.py_object
-        return new(ctypes.addressof(method), (code, method), None), lowering.errors, address
+        function = new(ctypes.addressof(method), (code, method), None)
+        if not baseline:
+            return function, lowering.errors, address, None, 0
+        left = ctypes.c_int64.from_address(code.get_global_value_address("left"))
+        return function, lowering.errors, address, left, max(left.value - TRIED, 0)
 
 
 def maker(kind: Kind) -> Any:

@@ -376,7 +376,7 @@ class Lowering:
                 self.strides[i.name] = [f'%"{i.name}.s{k}"' for k in range(n)]
         params.append("ptr noalias %slots")
         if self.baseline:
-            self.declared["left"] = f"@left = internal global i64 {BRIEF}"
+            self.declared["left"] = f"@left = global i64 {BRIEF}"
         self.frame(arrays, program.kinds, program.moving)
         for i in arrays if program.moving else ():
             self.heads[i.name] = self.alloca(f"{i.name}.head", "i64")
