@@ -1603,6 +1603,23 @@ def test_types_of_numbers_are_asked_of_attributes() -> None:
         assert f(s) == g(s) == (type(s) is int)
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda t: type(t[0]) is int,
+        lambda t: set(map(type, t)) == {int},
+        lambda t: {int: 2.0, float: 3.0}.get(type(t[0])),
+        lambda t: type(t[0]).__name__,
+        lambda t: type(t[0]) is type(t[1]),
+        lambda t: [type(v) for v in t] == [int, int],
+    ],
+)
+def test_classes_of_numbers_in_a_tuple_are_theirs(f: Callable) -> None:
+    g = jit(f)
+    for t in ((1, 2), (1.0, 2), (3, 4), (3.0, 4.0), (True, 2), (3, 4)):
+        assert g(t) == f(t)
+
+
 @pytest.mark.parametrize("s", [2, 2.5, onp.float64(2)])
 def test_arrays_of_objects_hold_numbers(s: Any) -> None:
     outside = onp.empty(3, object)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dis
 import inspect
-import itertools
 import operator
 from collections.abc import Iterable, Iterator
 from types import CodeType
@@ -139,20 +138,24 @@ def types_asked(f: Any) -> set[str]:
 
 
 def typed_variables(code: CodeType) -> set[str]:
-    """The variables x of which code asks type(x)."""
+    """The variables x of which code asks type(x); with a dot, where it asks that of what they hold, or of anything."""
     if "type" not in code.co_names:
         return set()
     if not state.CODE_IS_KNOWN:
         found = {*code.co_varnames, *code.co_freevars, *code.co_cellvars}
         return found | {f"{x}.{name}" for x in found for name in code.co_names}
-    takes = lambda c: c.opname in ("LOAD_ATTR", "LOAD_METHOD")
     steps = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "PUSH_NULL")]
-    asks = lambda a, b: (
-        a.argval == "type" and a.opname == "LOAD_GLOBAL" and b.opname.startswith(("LOAD_FAST", "LOAD_D"))
-    )
-    found = {b.argval for a, b in itertools.pairwise(steps) if asks(a, b)}
-    if not NUMBER_TYPES.isdisjoint(code.co_names):  # type(self.rate) is int
-        found |= {f"{b.argval}.{c.argval}" for a, b, c in zip(steps, steps[1:], steps[2:]) if asks(a, b) and takes(c)}
+    found, of_numbers = set(), not NUMBER_TYPES.isdisjoint(code.co_names)
+    for a, b, c in zip(steps, steps[1:], steps[2:]):
+        if a.opname != "LOAD_GLOBAL" or a.argval != "type":
+            continue
+        called = c.opname.startswith("CALL")
+        if not b.opname.startswith(("LOAD_FAST", "LOAD_D")) or (called and c.arg != 1):  # map(type, t)
+            found |= {"type."} if of_numbers else set()
+        elif c.opname in ("LOAD_ATTR", "LOAD_METHOD"):  # type(self.rate) is int
+            found |= {f"{b.argval}.{c.argval}"} if of_numbers else set()
+        else:  # type(x), type(x[0])
+            found.add(b.argval if called else f"{b.argval}.")
     return found
 
 
