@@ -13,7 +13,8 @@ import scipy.linalg
 import scipy.spatial.distance
 
 import minnp.numpy as np
-from minnp import grad, jit, jvp, value_and_grad, vjp
+from minnp import grad, jit, jvp, value_and_grad, vjp, vmap
+from minnp.core.rows.pytree import tree_leaves
 from minnp.errors import NotDifferentiableError, TracedValueError
 from minnp.scipy import optimize
 from minnp.testing import check_grads
@@ -448,3 +449,28 @@ def test_defaults_of_recorded_calls_are_scipys():
                 if (a := theirs[name].default) != (b := ours[name].default) and b is not inspect.Parameter.empty:
                     different.append((host.__name__, name, a, b))
     assert [d for d in different if d[3] != "hann"] == []  # which is hann_periodic, of what SciPy's windows make
+
+
+@pytest.mark.parametrize(
+    ("read", "call"),
+    [
+        (lambda r: (r.statistic, r.pvalue), lambda stats, x: stats.shapiro(x)),
+        (lambda r: (r.mean, r.minmax), lambda stats, x: stats.describe(x)),
+        (lambda r: (r.pvalue, r.df, r.confidence_interval()), lambda stats, x: stats.ttest_1samp(x, 2.0)),
+        (lambda r: (r.statistic_location, r.statistic_sign), lambda stats, x: stats.ks_2samp(x, x[::-1] * 2)),
+        (lambda r: (r.slope, r.intercept_stderr), lambda stats, x: stats.linregress(x, x[::-1] * x[0])),
+        (lambda r: (r.statistic, r.confidence_interval()), lambda stats, x: stats.pearsonr(x, x[::-1] * x[0])),
+        (lambda r: [tuple(e) for e in r], lambda stats, x: stats.bayes_mvs(x)),
+    ],
+)
+def test_results_of_tests_keep_their_names_under_vmap(read, call):
+    mine, theirs = (import_module(name) for name in ("minnp.scipy.stats", "scipy.stats"))
+    x = np.random.default_rng(0).random((3, 8))
+    got = vmap(lambda x: call(mine, x))(x)
+    want = [call(theirs, onp.asarray(e)) for e in x]
+    assert type(got) is type(want[0])
+    parts = [tree_leaves(read(w)) for w in want]
+    for have, column in zip(tree_leaves(read(got)), zip(*parts, strict=True), strict=True):
+        onp.testing.assert_allclose(have, column)
+    for have, want in zip(tree_leaves(vmap(lambda x: read(call(mine, x)))(x)), zip(*parts, strict=True), strict=True):
+        onp.testing.assert_allclose(have, want)

@@ -211,7 +211,8 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
         side = {"two-sided": -absolute(r), "greater": -r, "less": r}[alternative]
         p = betainc(half, half, (1 + side) * 0.5) * (2 if alternative == "two-sided" else 1)
     # what the result remembers for its methods has an underscore before its name
-    return type(theirs)(r, p, **{k[1:]: v for k, v in vars(theirs).items() if k.startswith("_")})
+    memory = {k[1:]: v for k, v in vars(theirs).items() if k.startswith("_")}
+    return type(theirs)(r, p, **memory | {k: v for k, v in (("x", x), ("y", y)) if k in memory})
 
 
 @summary
