@@ -88,6 +88,18 @@ WRONG: dict[str, Callable] = {  # name: (np, x) -> raises what NumPy raises
     "argpartition, kind": lambda np, x: np.argpartition(x, 1, kind="quicksort"),
     "correlate, mode": lambda np, x: np.correlate(x[0], x[1], mode="foo"),
     "argmax, out": lambda np, x: np.argmax(x, out=np.zeros((), "f4")),
+    "sum, a tuple out": lambda np, x: np.sum(x, axis=0, out=(np.zeros(3),)),
+    "cumsum, out of None": lambda np, x: np.cumsum(x, out=(None,)),
+    "exp, a list out": lambda np, x: np.exp(x, out=[x * 1]),
+    "std, out of objects": lambda np, x: np.std(x, axis=0, out=np.zeros(3, object)),
+    "std, out of integers": lambda np, x: np.std(x, axis=0, out=np.zeros(3, int)),
+    "nanmean, out of objects": lambda np, x: np.nanmean(x, axis=0, out=np.zeros(3, object)),
+    "median, out of another shape": lambda np, x: np.median(x, axis=0, out=np.zeros((2, 3), int)),
+    "dot, out with gaps": lambda np, x: np.dot(x, x.T, out=np.zeros((2, 4))[:, ::2]),
+    "sum, where of integers": lambda np, x: np.sum(x, where=np.ones((2, 3), int)),
+    "full, order": lambda np, x: np.full(2, x[0, 0], order="K"),
+    "asanyarray, copy": lambda np, x: np.asanyarray(*(x, "f4"), **{"copy": False} if NUMPY_2 else {"order": "Q"}),
+    "diff, axis": lambda np, x: np.diff(x, axis="0"),
     "logical_and.reduce, dtype": lambda np, x: np.logical_and.reduce(x, dtype="f4"),
     "add.accumulate, axis": lambda np, x: np.add.accumulate(x, axis=None),
     "windows are read-only": lambda np, x: sliding(np, x * 1).__setitem__(0, 9),
@@ -117,6 +129,10 @@ def shares(np: Any, x: Any, take: Callable) -> Any:
     a = x * 1
     take(a)[0] = 9
     return a
+
+
+if NUMPY_2:
+    WRONG["prod, keepdims"] = lambda np, x: np.prod(x, keepdims=np.True_)
 
 
 RIGHT: dict[str, Callable] = {  # name: (np, x) -> what NumPy gives
@@ -156,6 +172,14 @@ RIGHT: dict[str, Callable] = {  # name: (np, x) -> what NumPy gives
     "std, ddof": lambda np, x: np.std(x, axis=0, ddof=1, keepdims=True),
     "concatenate, dtype": lambda np, x: np.concatenate([x, x], dtype="f4", casting="same_kind"),
     "nan_to_num, no copy": lambda np, x: [a := x * 1, np.nan_to_num(a, copy=False).__setitem__(0, 3)][0],
+    "median, out": lambda np, x: np.median(x, axis=0, out=np.zeros(3, int)),
+    "nanmedian, wide out": lambda np, x: np.nanmedian(x, axis=0, out=np.zeros((2, 3), "f4")),
+    "nansum, out": lambda np, x: np.nansum(x / 2, axis=0, out=np.zeros(3, int)),
+    "nanmax, out": lambda np, x: np.nanmax(x / 2, axis=0, out=np.zeros(3, bool)),
+    "percentile, wide out": lambda np, x: np.percentile(x, 30, axis=0, out=np.zeros((2, 3))),
+    "nancumsum, out": lambda np, x: np.nancumsum(x / 2, axis=0, out=np.zeros((2, 3), int)),
+    "add.reduce, a tuple out": lambda np, x: np.add.reduce(x, out=(np.zeros(3),)),
+    "clip, out of None": lambda np, x: np.clip(x, 2, 3, out=(None,)),
     "logical_and.reduce, out": lambda np, x: np.logical_and.reduce(x, out=np.zeros(3, bool)) * 1.0,
     "reduceat, axis": lambda np, x: np.add.reduceat(x[0], [0, 2], axis=0),
     "ravel, F": lambda np, x: x.ravel(order="F") * np.arange(6.0),

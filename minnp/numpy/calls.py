@@ -14,7 +14,7 @@ from ..core.api.public import UFUNC_DEFINITIONS
 from ..core.arrays.array import ARRAY_TYPES, ARRAYS, read, root_of, unwrap, wrap
 from ..core.arrays.devices import together
 from ..core.arrays.writing import indexed, write
-from ..core.rows.dispatch import DEFINITIONS, Out, defines
+from ..core.rows.dispatch import DEFINITIONS, defines
 from ..core.rows.primitive import TABLE, Primitive, per_element, primitive
 from ..core.rows.value import Buffer, Tracer, concrete
 from . import ufuncs
@@ -311,11 +311,10 @@ for _method, _definition in {
 defines(onp.real)(lambda val: as_array(val).real)
 defines(onp.imag)(lambda val: as_array(val).imag)
 defines(onp.sinc)(spelled(ufuncs.sinc, "x |"))
-defines(onp.fix, out=Out(broadcasts=True))(spelled(ufuncs.fix, "x |"))
+defines(onp.fix)(spelled(ufuncs.fix, "x |"))
 defines(
     *(onp.round, onp.around),
     takes=("one", "round"),
-    out=Out(broadcasts=True),
     view=None if NUMPY_2 else "perhaps",  # of integers
 )(spelled(ufuncs.round_, "a | decimals"))
 
@@ -329,7 +328,7 @@ def _where(condition: Any, x: Any = NOT_GIVEN, y: Any = NOT_GIVEN) -> Any:
     return where(operand(condition), operand(x), operand(y))
 
 
-@defines(onp.clip, out=Out(broadcasts=True))
+@defines(onp.clip)
 def _clip(
     a: Any, a_min: Any = NOT_GIVEN, a_max: Any = NOT_GIVEN, min: Any = NOT_GIVEN, max: Any = NOT_GIVEN, **options: Any
 ) -> Any:

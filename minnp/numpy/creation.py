@@ -79,6 +79,7 @@ def _full_like(
 def _full(
     shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", *, device: Any = None, like: Any = None
 ) -> Any:
+    onp.full(0, 0, order=order)  # or NumPy's exception
     full = _filled(shape, _fill(fill_value, dtype))
     return in_order(full, order, full)
 

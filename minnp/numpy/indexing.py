@@ -12,7 +12,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.arrays.devices import at_index
-from ..core.rows.dispatch import Out, defines
+from ..core.rows.dispatch import defines
 from ..core.rows.primitive import CONSTANT, Meta, per_input, primitive
 from ..core.transforms.cotangents import restore
 from .arguments import as_array, plain, spelled
@@ -283,11 +283,7 @@ repeat = primitive(
 _take = spelled(take, "a indices | axis mode")
 
 
-def _check_take(result: Any, out: Any) -> None:
-    onp.take(onp.empty(1, result.dtype), [0], out=onp.empty(1, out.dtype))
-
-
-@defines(onp.take, out=Out(casts=True, check=_check_take))
+@defines(onp.take)
 def _take_of(a: Any, indices: Any, *args: Any, **kwargs: Any) -> Any:
     if isinstance(indices, (list, tuple, int, float, complex, onp.generic)):  # of which NumPy makes integers here
         indices = as_array(indices, onp.intp)
@@ -334,11 +330,7 @@ def _diagflat(v: Any, k: int = 0) -> Any:
     return _diag(reshape(v, shape=(v.size,)), k)
 
 
-def _check_compress(result: Any, out: Any) -> None:
-    onp.compress([True], onp.empty(1, result.dtype), out=onp.empty(1, out.dtype))
-
-
-@defines(onp.compress, out=Out(check=_check_compress))
+@defines(onp.compress)
 def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
     a, chosen = as_array(a), onp.flatnonzero(plain(condition))
     return take(a, chosen, axis=axis)

@@ -11,7 +11,7 @@ from ..core.arrays.array import ndarray, read, wrap
 from ..core.cpu import contraction
 from ..core.cpu import products as host_products
 from ..core.cpu.contraction import LETTERS, explicit
-from ..core.rows.dispatch import Out, defines
+from ..core.rows.dispatch import defines
 from ..core.rows.primitive import Meta, primitive
 from ..core.rows.state import state
 from ..core.rows.value import Host
@@ -196,11 +196,7 @@ convolve = primitive(
 defines(onp.matmul)(along(onp.matmul, matmul))
 
 
-def _check_dot(result: Any, out: Any) -> None:
-    onp.dot([], [], out=onp.empty(() if result.dtype == out.dtype and out.flags.c_contiguous else 1))
-
-
-@defines(onp.dot, takes=("matrices", "matmul"), out=Out(check=_check_dot))
+@defines(onp.dot, takes=("matrices", "matmul"))
 def _dot(a: Any, b: Any) -> Any:
     a, b = as_array(a), as_array(b)
     if not a.ndim or not b.ndim:
@@ -261,11 +257,7 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     return transpose(x, axes=tuple(order))
 
 
-def _check_einsum(result: Any, out: Any) -> None:
-    onp.einsum("i", onp.empty(0, result.dtype), out=onp.empty(0, out.dtype))
-
-
-@defines(onp.einsum, out=Out(check=_check_einsum), view="perhaps")
+@defines(onp.einsum, view="perhaps")
 def _einsum(*operands: Any, optimize: Any = False, dtype: Any = None, order: str = "K", casting: str = "safe") -> Any:
     subscripts, *arrays = operands
     if not isinstance(subscripts, str):  # operand, axes, operand, axes, ..., [result axes]

@@ -14,7 +14,7 @@ from ..core.arrays.array import ARRAY_TYPES, ARRAYS, read, unwrap, wrap
 from ..core.cpu import kernels
 from ..core.cpu.memory import empty
 from ..core.cpu.products import single_thread
-from ..core.rows.dispatch import Out, defines, knows
+from ..core.rows.dispatch import Out, defines
 from ..core.rows.primitive import CONSTANT, Meta, Primitive, per_input, primitive
 from ..core.rows.value import Host
 from .arguments import NOT_GIVEN, as_array, number_of, option, plain, spelled
@@ -306,20 +306,15 @@ def _question(row: Primitive, neutral: bool) -> Callable:
     return definition
 
 
-defines(onp.sum, out=Out(casts=True, sums="all"))(total(sum_, add, 0))
-defines(onp.max, onp.amax, out=Out(casts=True))(_limit(max_, maximum))
-defines(onp.min, onp.amin, out=Out(casts=True))(_limit(min_, minimum))
-defines(onp.all, out=Out(casts=True))(_question(all_, True))
-defines(onp.any, out=Out(casts=True))(_question(any_, False))
+defines(onp.sum, out=Out(sums="all"))(total(sum_, add, 0))
+defines(onp.max, onp.amax)(_limit(max_, maximum))
+defines(onp.min, onp.amin)(_limit(min_, minimum))
+defines(onp.all)(_question(all_, True))
+defines(onp.any)(_question(any_, False))
 
 
-def _check_positions(result: Any, out: Any) -> None:
-    onp.argmax([0], out=onp.empty((), out.dtype))
-
-
-defines(onp.argmax, out=Out(casts=True, check=_check_positions))(spelled(argmax, "a | axis keepdims"))
-defines(onp.argmin, out=Out(casts=True, check=_check_positions))(spelled(argmin, "a | axis keepdims"))
-knows(onp.nanargmax, onp.nanargmin, out=Out(check=_check_positions))  # whose code is NumPy's (composites.py)
+defines(onp.argmax)(spelled(argmax, "a | axis keepdims"))
+defines(onp.argmin)(spelled(argmin, "a | axis keepdims"))
 
 
 @defines(onp.count_nonzero)
@@ -338,7 +333,7 @@ def _shaped(r: Any, a: Any, axis: Any, keepdims: bool) -> Any:
     return r if keepdims else number_of(reshape(r, shape=reduced_shape(a.shape, axis)))
 
 
-@defines(onp.mean, out=Out(casts=True, sums="floats"))
+@defines(onp.mean, out=Out(sums="floats"))
 def _mean_of(a: Any, axis: Any = None, dtype: Any = None, keepdims: Any = False, where: Any = True) -> Any:
     a, keepdims, where = as_array(a), bool(option(keepdims, False)), option(where, True)
     if where is True:
@@ -382,7 +377,7 @@ def _spread_of(row: Primitive) -> Callable:
     return definition
 
 
-defines(onp.var, out=Out(casts=True, sums="floats"))(_spread_of(var))
+defines(onp.var, out=Out(sums="floats"))(_spread_of(var))
 defines(onp.std, out=Out(sums="floats"))(_spread_of(std))
 
 

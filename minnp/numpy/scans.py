@@ -188,8 +188,8 @@ ufunc_reduce = primitive(
 )
 
 # ------------------------------------------------------------------ definitions
-defines(onp.prod, out=Out(casts=True, sums="all"))(total(prod, multiply, 1))
-_SCAN = Out(casts=True, sums="all", scans=True)
+defines(onp.prod, out=Out(sums="all"))(total(prod, multiply, 1))
+_SCAN = Out(sums="all", scans=True)
 defines(onp.cumsum, out=_SCAN)(spelled(cumsum, "a | axis dtype"))
 defines(onp.cumprod, out=_SCAN)(spelled(cumprod, "a | axis dtype"))
 

@@ -39,7 +39,7 @@ from ..arrays.array import (
 )
 from ..arrays.hooks import for_us, ours, unread
 from ..arrays.saved import FIXED, expose, note
-from ..arrays.writing import release, shared_root, warn_of_sharing, write
+from ..arrays.writing import copy_alike, release, shared_root, warn_of_sharing, write
 from ..compiled import Counter
 from ..cpu import run as run_host
 from ..rows import policy, report
@@ -47,7 +47,7 @@ from ..rows.dispatch import DEFINITIONS, Out, fact
 from ..rows.primitive import NO_PARAMS, TABLE
 from ..rows.pytree import CONTAINERS, inside, replaced
 from ..rows.state import capture, state
-from ..rows.value import STAND_INS, Buffer, Host, Tracer, Value, owner
+from ..rows.value import STAND_INS, Buffer, Host, Tracer, Value, example, owner
 from .fallback import fallback, writes_traced
 
 # Arguments that are their own value: no array can hide in them.
@@ -329,6 +329,8 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     if "out" in kwargs:
         kwargs = dict(kwargs)
         out = kwargs.pop("out")
+        if out is None and getattr(e.host, "nout", 1) > 1:
+            raise TypeError("'out' must be a tuple of arrays")
     elif e.nin is not None and len(args) > e.nin:
         args, out = args[: e.nin], (*args[e.nin :], *(None,) * (e.nin + e.host.nout - len(args)))
     else:
@@ -336,7 +338,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         if len(args) > place:
             out, kwargs = args[place], {**kwargs, **dict(zip(after, args[place + 1 :], strict=False))}
             args = args[:place]
-    out = None if type(out) is tuple and all(o is None for o in out) else out
+    out = None if e.nin is not None and type(out) is tuple and all(o is None for o in out) else out
     if kwargs or options or (out is not None and e.nin is not None):
         check_keywords(e, values, out, options if e.nin is None else kwargs)
     counts = type(out) in ARRAY_TYPES and not e.name.startswith("logical_")  # whose results are bools
@@ -367,25 +369,56 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     where = kwargs.get("where", True)
     if where is not True and (e.nin is not None or last_of(e.name) == "clip"):
         result = _masked(operand(where), result, out, kwargs.get("casting", "same_kind"))
+    if e.nin is not None:
+        return write_out(e.name, out, result, kwargs.get("casting", "same_kind"))
+    if not _fits(out, result):
+        ask(e, values, options)
+    if type(out) is tuple and all(o is None for o in out):
+        return result
     if out_rule(e.name).scans and result.ndim > 1:
         out = out[0] if type(out) is tuple else out
         return accumulated(e.name, out, result, args[1] if len(args) > 1 else kwargs.get("axis", 0))
-    return write_out(e.name, out, result, kwargs.get("casting", "same_kind"))
+    return write_out(e.name, out, result, "unsafe")
 
 
-FITS = onp.lib.NumpyVersion(onp.__version__) >= "2.5.0"  # of an accumulation: its `out` must have its shape
+# Keywords of which NumPy refuses some values that a definition might take
+ODD = {"where": lambda v: True, "keepdims": lambda v: isinstance(v, onp.bool_)}
+ODD |= {"copy": lambda v: v is False, "axis": lambda v: isinstance(v, str)}
+
+
+def _fits(out: Any, result: Any) -> bool:
+    """Whether every function takes `out` for a result."""
+    if type(out) not in ARRAY_TYPES or type(result) is tuple or out.dtype != result.dtype:
+        return False
+    lies = example(read(out))
+    return out.shape == result.shape and (type(lies) is not Host or lies.flags.c_contiguous)
+
+
+def ask(e: Entry, values: list, options: dict) -> None:
+    """Raise what NumPy's function raises for arrays of these shapes and dtypes, copies where it would write to them."""
+    outs = written(e, values, options)
+
+    def like(x: Any) -> Any:
+        x = read(x) if type(x) in ARRAY_TYPES else x
+        if any(x is o for o in outs) and type(lies := example(x)) is Host:
+            copy = copy_alike(lies)
+            copy.flags.writeable = lies.flags.writeable
+            return copy
+        return x.value if type(x) in STAND_INS else _zeros(x)
+
+    with warnings.catch_warnings(), onp.errstate(all="ignore"), _undrawn(e, values):
+        warnings.simplefilter("ignore")
+        with contextlib.suppress(onp.linalg.LinAlgError):
+            run_host(e.host, [replaced(v, like) for v in values], {k: replaced(v, like) for k, v in options.items()})
 
 
 def accumulated(name: str, out: Any, result: Any, axis: int) -> Any:
-    """An accumulation into `out`: NumPy broadcasts it, but writes no more places along the axis than it adds up; from
-    2.5 on it takes no larger `out`."""
+    """An accumulation into `out`: NumPy broadcasts it, but writes no more places along the axis than it adds up."""
     part = out
-    if FITS and out.shape != result.shape:
-        raise ValueError("provided out is the wrong size for the accumulation.")
     if out.ndim == result.ndim:
         part = out[(slice(None),) * (axis % out.ndim) + (slice(1),)] if result.shape[axis] == 1 else out
         result = wrap(TABLE["broadcast_to"](operand(result), shape=part.shape))
-    write_out(name, part, result)
+    write_out(name, part, result, "unsafe")
     return out
 
 
@@ -450,7 +483,7 @@ def out_rule(name: str) -> Out:
     """What a function, a method of that name or a ufunc's method does with `out=`."""
     last = last_of(name)
     if last in ("reduce", "accumulate", "reduceat"):
-        return Out(casts=True, sums="all", scans=last == "accumulate")
+        return Out(sums="all", scans=last == "accumulate")
     return fact(getattr(onp, last, None), "out", Out())
 
 
@@ -499,6 +532,8 @@ def check_keywords(e: Entry, values: list, out: Any, kwargs: dict) -> None:
     if e.keywords is not None and not e.keywords.issuperset(kwargs):
         wrong = next(k for k in kwargs if k not in e.keywords)
         raise TypeError(f"{last_of(e.name)}() got an unexpected keyword argument {wrong!r}")
+    if any(k in ODD and ODD[k](v) for k, v in kwargs.items()):
+        ask(e, values, kwargs)
 
 
 def names_of(e: Entry) -> set[str] | None:
@@ -526,7 +561,7 @@ def check_call(ufunc: onp.ufunc, values: list, out: Any, kwargs: dict) -> None:
     options["out"] = (None,) * ufunc.nout  # NumPy warns where `where=` has none
     if out is not None:
         outs = out if type(out) is tuple else (out,)
-        options["out"] = tuple([None if o is None else onp.empty(dims(1), o.dtype) for o in outs])
+        options["out"] = tuple([onp.empty(dims(1), o.dtype) if hasattr(o, "dtype") else o for o in outs])
         for like, o in zip(options["out"], outs):
             if isinstance(memory := getattr(o, "_host", o), Host) and not memory.flags.writeable:
                 like.flags.writeable = False
@@ -553,7 +588,6 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fres
     outs, results = (out, result) if type(out) is tuple else ((out,), (result,))
     if type(results) is not tuple:
         results = (results,)
-    rule = out_rule(name)
     if any(type(o) is Host for o in outs):
         ends_capture(f"np.{name} writes to an array of plain NumPy")
     given = [read(r) if type(r) in ARRAY_TYPES else r for r in results]  # NumPy's own arrays may receive host data
@@ -566,15 +600,13 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fres
                 f"np.{name}(..., out=) got a plain numpy.ndarray for a traced or device array; pass one of minnp.numpy"
             )
         ufunc = getattr(onp, name, None)
-        if rule.check is not None:
-            rule.check(r, o)
-        if not rule.casts and not onp.can_cast(r.dtype, o.dtype, casting):
+        if not onp.can_cast(r.dtype, o.dtype, casting):
             if isinstance(ufunc, onp.ufunc):  # NumPy's own exception, which is a TypeError of its own class
                 ufunc(*[onp.empty(0, r.dtype)] * ufunc.nin, out=onp.empty(0, o.dtype))
             raise TypeError(
                 f"Cannot cast ufunc '{name}' output from {r.dtype!r} to {o.dtype!r} with casting rule {casting!r}"
             )
-        broadcasts = rule.broadcasts
+        broadcasts = True
         if isinstance(ufunc, onp.ufunc):  # but for the axes that its signature gives a result, such as a product's
             core = min(r.ndim, len(re.findall(r"\w+", (ufunc.signature or "").partition("->")[2])))
             broadcasts = o.ndim >= core and r.shape[r.ndim - core :] == o.shape[o.ndim - core :]

@@ -25,18 +25,12 @@ FACTS: dict[Any, dict[str, Any]] = {}
 class Out(NamedTuple):
     """What a NumPy function does with `out=`, where that differs from a ufunc.
 
-    casts       a result of any dtype is cast to that of `out`
-    sums        it adds up in the wider of the dtypes of its argument and of `out`: "all" dtypes, "floats" alone, or ""
-    broadcasts  the result is broadcast to the shape of `out`
-    scans       it accumulates along an axis
-    check       (result, out) -> None: raises NumPy's exception where `out` does not fit
+    sums     it adds up in the wider of the dtypes of its argument and of `out`: "all" dtypes, "floats" alone, or ""
+    scans    it accumulates along an axis
     """
 
-    casts: bool = False
     sums: str = ""
-    broadcasts: bool = False
     scans: bool = False
-    check: Callable | None = None
 
 
 def knows(*functions: Any, **facts: Any) -> None:
