@@ -474,3 +474,37 @@ def test_results_of_tests_keep_their_names_under_vmap(read, call):
         onp.testing.assert_allclose(have, column)
     for have, want in zip(tree_leaves(vmap(lambda x: read(call(mine, x)))(x)), zip(*parts, strict=True), strict=True):
         onp.testing.assert_allclose(have, want)
+
+
+FORMS = {  # name: (SciPy's module, (np, module, x) -> a number of values, x)
+    "fftn, s a number": ("fft", lambda np, m, x: m.fftn(x, 3), V),
+    "fftn, axes a number": ("fft", lambda np, m, x: m.fftn(x, axes=0), M),
+    "dctn, s a number": ("fft", lambda np, m, x: m.dctn(x, 2, 3), V),
+    "trapezoid, x a number": ("integrate", lambda np, m, x: m.trapezoid(x, 2.0), V),
+    "zeta, out by position": ("special", lambda np, m, x: m.zeta(x + 9, 1.5, np.zeros(len(x))), V),
+    "chdtr, dtype": ("special", lambda np, m, x: m.chdtr(3.0, x * x, dtype="f4"), V),
+    "fdtr, casting": ("special", lambda np, m, x: m.fdtr(3.0, 2.0, x * x, casting="same_kind"), V),
+    "voigt_profile, out": ("special", lambda np, m, x: m.voigt_profile(x, 1.0, 2.0, out=np.zeros(len(x), "f4")), V),
+    "skew of a number": ("stats", lambda np, m, x: m.skew(x[0]), V),
+    "gmean of a number": ("stats", lambda np, m, x: m.gmean(x[0] ** 2), V),
+    "jensenshannon, no axis": ("spatial.distance", lambda np, m, x: m.jensenshannon(x**2, x[::-1] ** 2, axis=None), V),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", FORMS)
+def test_forms_of_a_call_are_scipys_under_jit(name):
+    module, call, x = FORMS[name]
+    mine, theirs = (import_module(f"{name}.{module}") for name in ("minnp.scipy", "scipy"))
+    want = call(onp, theirs, onp.asarray(x))
+    got = jit(lambda x: call(np, mine, x))(np.array(x))
+    assert onp.asarray(got).dtype == onp.asarray(want).dtype
+    onp.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_axes_of_a_transform_are_distinct():
+    from minnp.scipy import fft
+
+    for name in ("fft2", "dctn"):
+        with pytest.raises(ValueError, match="axes must be unique"):
+            jit(lambda x, name=name: getattr(fft, name)(x, axes=(0, 0)))(np.ones((3, 3)))

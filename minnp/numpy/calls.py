@@ -25,9 +25,10 @@ from .ufuncs import absolute, conjugate, equal, real, where
 
 
 # ------------------------------------------------------------------ calls
-def called(row: Primitive, kernel: onp.ufunc, compute: Callable | None = None) -> Callable:
+def called(row: Primitive | None, kernel: onp.ufunc, compute: Callable | None = None) -> Callable:
     """The definition of a ufunc: its row, or what computes the same of more, on the arguments as operands."""
     compute = compute or row
+    assert compute is not None
 
     def definition(*args: Any, where: Any = True, dtype: Any = None, order: str = "K", **options: Any) -> Any:
         operands = list(map(operand, args))
@@ -39,7 +40,7 @@ def called(row: Primitive, kernel: onp.ufunc, compute: Callable | None = None) -
         if where is not True:
             where = operand(where)
             # what is not computed must not reach the rule: 0 * inf is NaN. Put a number of the domain there
-            inside = row.samples()[0][0]
+            inside = (0.5,) * kernel.nin if row is None else row.samples()[0][0]
             kinds = list(map(_kind, operands))
             dtypes = kernel.resolve_dtypes(
                 (*kinds, *(None,) * kernel.nout)

@@ -80,7 +80,9 @@ def _of_vectors(metric: Callable) -> Callable:
 
 
 @defines(distance.jensenshannon)
-def _jensenshannon(p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: bool = False) -> Any:
+def _jensenshannon(p: Any, q: Any, base: Any = None, *, axis: Any = 0, keepdims: bool = False) -> Any:
+    if axis is None or not np.ndim(p) or not np.ndim(q):
+        return NotImplemented
     out = jensenshannon(np.moveaxis(_floats(p), axis, -1), np.moveaxis(_floats(q), axis, -1), base)
     return np.expand_dims(out, axis) if keepdims else out
 

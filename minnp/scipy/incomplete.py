@@ -12,7 +12,7 @@ from scipy import special
 from ..core.rows.dispatch import defines
 from ..core.rows.primitive import TABLE, Primitive
 from ..core.transforms.grad import stop_gradient
-from ..numpy.arguments import operand
+from ..numpy.calls import called
 from ..numpy.reductions import sum_
 from ..numpy.shaping import expand_dims
 from ..numpy.ufuncs import absolute, exp, floor, less, log, logical_and, power, sign, sqrt, square, where
@@ -117,7 +117,8 @@ stdtr = _parametric("stdtr", [_t_slope], _t_density, "stdtrit", False, POSITIVE,
 
 # ------------------------------------------------------------------ distribution functions under their own names
 def _said(name: str, definition: Any) -> None:
-    defines(getattr(special, name))(lambda *args: definition(*map(operand, args)))
+    kernel = getattr(special, name)
+    defines(kernel)(called(None, kernel, definition))
 
 
 _said("chdtr", lambda df, x: gammainc(df * 0.5, x * 0.5))

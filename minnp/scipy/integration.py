@@ -33,7 +33,12 @@ def _steps(y: Any, x: Any, dx: Any, axis: int) -> Any:
     return d.reshape((-1,) + (1,) * (y.ndim - 1 - axis % y.ndim)) if d.ndim == 1 else np.diff(as_array(x), axis=axis)
 
 
-defines(integrate.trapezoid)(lambda y, x=None, dx=1.0, axis=-1: TRAPEZOID(as_array(y), x, dx, axis))
+@defines(integrate.trapezoid)
+def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+    y, x = as_array(y), None if x is None else as_array(x)
+    return TRAPEZOID(y, x if x is None or x.ndim else np.broadcast_to(x, y.shape), dx, axis)
+
+
 TRAPEZOID = getattr(np, "trapezoid", None) or np.trapz
 
 

@@ -143,6 +143,8 @@ def _pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = Fal
 @defines(linalg.cholesky)
 def _cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     a = as_array(a)
+    if a.ndim < 2:
+        return NotImplemented
     return la.cholesky(a) if lower else H(la.cholesky(H(a)))  # each reads the triangle that SciPy reads
 
 
@@ -150,7 +152,12 @@ def _cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_fini
 def _cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """(factor, lower); the other triangle holds what was there."""
     a = as_array(a)
-    return _cholesky(a, lower) + (triu(a, k=1) if lower else tril(a, k=-1)), lower
+    if a.ndim < 2:
+        return NotImplemented
+    if a.ndim > 2:  # since SciPy 1.17 there is a second result for each
+        lower = linalg.cho_factor(onp.broadcast_to(onp.eye(a.shape[-1]), a.shape), lower)[1]
+    factor = _cholesky(a, bool(onp.all(lower)))
+    return factor + (triu(a, k=1) if onp.all(lower) else tril(a, k=-1)), lower
 
 
 @defines(linalg.cho_solve)
@@ -327,6 +334,8 @@ def _hankel(c: Any, r: Any = None) -> Any:
 @defines(linalg.circulant)
 def _circulant(c: Any) -> Any:
     c = as_array(c)
+    if not c.ndim:
+        return NotImplemented
     n = c.shape[-1]
     return c[..., (onp.arange(n)[:, None] - onp.arange(n)) % n]
 

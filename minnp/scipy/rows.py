@@ -211,12 +211,13 @@ owens_t = row(
 wofz = row("wofz", lambda g, y, z: g * (2j / ROOT_PI - 2 * (z * y)))
 
 
-@defines(special.voigt_profile)
 def _voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
     """By the Faddeeva function: for sigma above 0."""
-    x, sigma, gamma = map(operand, (x, sigma, gamma))
     width = sigma * 2**0.5
     return real(wofz((x + 1j * gamma) / width)) / (width * ROOT_PI)
+
+
+defines(special.voigt_profile)(called(None, special.voigt_profile, _voigt_profile))
 
 
 # ------------------------------------------------------------------ gamma and beta functions

@@ -31,6 +31,7 @@ def summary(definition: Callable) -> Callable:
 def _sample(a: Any, nan_policy: str = "propagate", dtype: Any = None) -> Any:
     """The data in floating point; a policy for NaN is asked for only where there is one."""
     a = as_array(a)
+    a = a if a.ndim else reshape(a, shape=(1,))
     if nan_policy != "propagate" and onp.isnan(plain(a)).any():
         if nan_policy == "raise":
             raise ValueError("The input contains nan values")

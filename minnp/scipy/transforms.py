@@ -18,6 +18,16 @@ from ..numpy.transforms import resize
 SINGLE = {onp.dtype(onp.float16), onp.dtype(onp.float32), onp.dtype(onp.complex64)}
 
 
+def _several(n: Any, axes: Any, ndim: int) -> tuple:
+    """The lengths and axes of a transform along several; a number stands for one of them."""
+    n, axes = (v if v is None or onp.ndim(v) else (v,) for v in (n, axes))
+    if axes is None and n is not None:
+        axes = tuple(range(-len(n), 0))
+    if axes is not None and len({a % ndim for a in axes}) < len(axes):
+        raise ValueError("all axes must be unique")
+    return n, axes
+
+
 def _transform(name: str) -> None:
     """Define scipy.fft's function of that name by numpy.fft's, which NumPy 1 computes in double precision alone."""
     ours, several, real = getattr(np.fft, name), name[-1] in "n2", name in ("irfft", "irfft2", "irfftn", "hfft")
@@ -30,8 +40,10 @@ def _transform(name: str) -> None:
         *ignored: Any,
         **options: Any,
     ) -> Any:
-        x = as_array(x)
-        y = ours(x, options.get("s", n), options.get("axes", axis), norm)
+        x, n, axis = as_array(x), plain(options.get("s", n)), plain(options.get("axes", axis))
+        if several:
+            n, axis = _several(n, axis, x.ndim)
+        y = ours(x, n, axis, norm)
         return astype(y, dtype="f4" if real else "c8") if x.dtype in SINGLE else y
 
     defines(getattr(fft, name))(definition)
@@ -125,7 +137,8 @@ def _trigonometric(name: str) -> None:
             return NotImplemented
         if not several:
             return one(x, type, n, axes, norm)
-        axes = axes_of(tuple(range(-len(n), 0)) if axes is None and n is not None else axes, x.ndim)
+        n, axes = _several(n, axes, x.ndim)
+        axes = axes_of(axes, x.ndim)
         for size, a in zip(n or (None,) * len(axes), axes, strict=True):
             x = one(x, type, size, a, norm)
         return x

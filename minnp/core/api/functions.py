@@ -472,6 +472,7 @@ SIGNATURES: dict[str, tuple[str, ...]] = {
     "accumulate": ("array", "axis", "dtype", "out"),
     "reduceat": ("array", "indices", "axis", "dtype", "out"),
     "random": ("self", "size", "dtype", "out"),
+    "zeta": ("x", "q", "out"),
     "standard_normal": ("self", "size", "dtype", "out"),
     "standard_exponential": ("self", "size", "dtype", "method", "out"),
     "standard_gamma": ("self", "shape", "size", "dtype", "out"),
