@@ -108,6 +108,18 @@ def test_small_arrays_are_one_call() -> None:
 
 
 @compiled
+@pytest.mark.parametrize("kind", ["f8", "i8", "f4", "u1", "?"])
+@pytest.mark.parametrize("n", [3, 8, 19, 20, 37])
+def test_the_rest_of_a_row_is_code_without_branches(n: int, kind: str, monkeypatch: Any) -> None:
+    """LLVM took most of a first call for the branches of columns that were put beside one another."""
+    texts, assemble = [], engine.assemble
+    monkeypatch.setattr(engine, "assemble", lambda made: texts.extend(t.body for t in made) or assemble(made))
+    x = RNG.integers(0, 9, (n, n + 2)).astype(kind)
+    both(lambda np, x: (np.roll(x, 1, 0) + np.roll(x, 1, 1), np.roll(x, 2, 1).T.sum(0), x[:, ::2].max(1)), x)
+    assert texts and not any("tail" in text for text in texts)
+
+
+@compiled
 def test_writes_into_parts() -> None:
     def f(m: Any, x: Any) -> Any:
         b = m.zeros((4, 5))

@@ -187,8 +187,7 @@ class Nest:
         low, high = span
         static = low == "0" and high.isdigit()
         if static and int(high) <= code.lanes:  # the row is one vector
-            present = ", ".join(f"i1 {'true' if k < int(high) else 'false'}" for k in range(code.lanes))
-            self.step(None, None if int(high) == code.lanes else f"<{present}>", pointers, still, kept)
+            self.step(None, None if int(high) == code.lanes else self.first_lanes(int(high)), pointers, still, kept)
             self.flush(pointers, kept)
             return
         counter = code.room("i64")
@@ -217,7 +216,10 @@ class Nest:
             code.do(f"store i64 {after}, ptr {counter}")
             code.do(f"br label %{head}")
             code.begin(done)
-        if not static or int(high) % code.lanes:
+        if static and int(high) % code.lanes:  # of a mask that it knows, LLVM makes no branches, which take long
+            j, left = str(int(high) // code.lanes * code.lanes), int(high) % code.lanes
+            self.step(j, self.first_lanes(left), pointers, still, kept, True)
+        elif not static:
             tail, done = code.label("tail"), code.label("row")
             j = code.emit(f"load i64, ptr {counter}")
             left = code.emit(f"sub i64 {high}, {j}")
@@ -232,6 +234,10 @@ class Nest:
             code.do(f"br label %{done}")
             code.begin(done)
         self.flush(pointers, kept)
+
+    def first_lanes(self, count: int) -> str:
+        """The mask of so many lanes."""
+        return f"<{', '.join(f'i1 {str(k < count).lower()}' for k in range(self.code.lanes))}>"
 
     # -------------------------------------------------------------- one step
     def inner(self, o: Operand) -> int:
