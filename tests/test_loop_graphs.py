@@ -308,11 +308,23 @@ def counted(x, bins):
     return np.sum(total / np.maximum(count, 1))
 
 
-@pytest.mark.parametrize("program, stores", [(smoothed, 0), (counted, 1)], ids=["smoothed", "counted"])
+def weighted(x, a):
+    y, scale, last = np.zeros(x.shape), np.zeros(x.shape), 0.0
+    for j in range(1, len(x)):
+        scale[j] = a / (2 + scale[j - 1])
+        y[j] = x[j] + 0.5 * y[j - 1]
+    for j in range(len(x) - 1, -1, -1):
+        last = y[j] - scale[j] * last
+        y[j] = last
+    return np.sum(y)
+
+
+@pytest.mark.parametrize("program, stores", [(smoothed, 0), (counted, 1), (weighted, 1)])
 def test_of_a_loop_only_what_somebody_reads_is_computed(program, stores):
-    """The gradient of a linear recurrence reads no value of it, that of a mean the counts."""
+    """The gradient of a linear recurrence reads no value of it, that of a mean the counts, and that of a sum with
+    weights these: nobody asks for theirs."""
     x = np.array(numpy.random.default_rng(0).random(40))
-    given = x, 0.25 if program is smoothed else 7
+    given = x, 7 if program is counted else 0.25
     compiled = jit(grad(program))
     for _ in range(3):
         numpy.testing.assert_allclose(compiled(*given), grad(program)(*given), rtol=1e-12)
@@ -321,7 +333,7 @@ def test_of_a_loop_only_what_somebody_reads_is_computed(program, stores):
     assert forward and sum(type(s) is Store for p in forward for s in statements(p.body)) == stores
     # places and branches are computed again, which is less than to keep them
     assert not any(i.like and i.ndim == 1 and "tape" in i.name for p in loops for i in p.inputs)
-    x[3] = np.nan if program is smoothed else 1.5
+    x[3] = 1.5 if program is counted else np.nan
     numpy.testing.assert_allclose(compiled(*given), grad(program)(*given), rtol=1e-12)
 
 

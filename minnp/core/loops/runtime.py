@@ -221,7 +221,7 @@ class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
 
-    __slots__ = ("code", "derivatives", "multiplies", "program", "slices", "threaded", "together")
+    __slots__ = ("code", "derivatives", "multiplies", "of", "program", "slices", "threaded", "together")
 
     def __init__(self, code: Code) -> None:
         rules = {"vjp": Joint(self.cotangents), "jvp": Joint(self.tangents), "batch": self.examples}
@@ -237,6 +237,7 @@ class LoopRow(Primitive):
         self.code, self.program, self.multiplies = code, code.program, multiplies(code.program.body)
         self.derivatives: dict[tuple, Any] = {}
         self.slices: dict[frozenset, tuple] = {}
+        self.of: tuple[LoopRow, Sequence[bool]] | None = None  # whose cotangents it computes, and of which inputs
         self.dynamic = "shape" if self.program.results else ""
 
     def run(self, values: list) -> tuple:
@@ -255,6 +256,9 @@ class LoopRow(Primitive):
         which of the results it has). It raises Again where this one would raise. None: nothing remains."""
         names = [i.name for i in self.program.given]
         every = list(range(len(names)))
+        if self.of is not None and used:
+            row, parts = self.fewer({self.parts()[k] for k in used}), self.parts()
+            return row, [names.index(i.name) for i in row.program.given], [parts.index(name) for name in row.parts()]
         # pieces of a loop join their results in one order, whoever reads them
         if used and (self.program.results or self.program.mark != "~" or self.threaded):
             return self, every, list(used)
@@ -270,6 +274,14 @@ class LoopRow(Primitive):
             self.slices[kept] = row, [names.index(i.name) for i in program.given]
         row, places = self.slices[kept]
         return row, places, [k for k, name in enumerate(parts) if name in kept or row is self]
+
+    def fewer(self, kept: set[str]) -> LoopRow:
+        """Of cotangents the row that computes no others than these, and what comes with them."""
+        assert self.of is not None
+        source, wanted = self.of
+        less = [of and i.name + self.program.mark in kept for i, of in zip(source.program.given, wanted)]
+        row = self if less == [*wanted] else source.derivative(less)
+        return row if kept <= {*row.parts()} <= {*self.parts()} else self
 
     def lengths(self) -> list[int]:
         """Of which arguments that are arrays only the lengths matter."""
@@ -287,6 +299,7 @@ class LoopRow(Primitive):
             found = LoopRow(Code(program, failure, agreed=True))
             if make is adjoint:
                 found.code.sparing = functools.cache(lambda: sparing(self.program, names, program))
+                found.of = self, wanted
             return found
 
         names = {i.name for i, of in zip(self.program.given, wanted) if of}

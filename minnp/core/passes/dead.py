@@ -6,7 +6,7 @@ import numpy as onp
 
 from ..graph.effects import is_loop, pick
 from ..graph.graph import Graph, Node
-from ..rows.primitive import Meta
+from ..rows.primitive import TABLE, Meta
 from .modules import on_modules
 
 
@@ -18,6 +18,8 @@ def dead_code(graph: Graph) -> Graph:
     >>> len(fx.dead_code(graph))
     3
     """
+    for node in graph.nodes:
+        without_value(graph, node)
     graph.eliminate_dead_code()
     loops = [node for node in graph.nodes if is_loop(node)]
     for node in reversed(loops):
@@ -40,6 +42,13 @@ def without_unread(graph: Graph, node: Node) -> bool:
         for user in list(node.users):
             user.args = node, results.index(user.args[1])
     return row is not None
+
+
+def without_value(graph: Graph, node: Node) -> None:
+    """A cotangent or tangent of zero is made of the shape alone."""
+    meta = node.meta.get("value")
+    if node.target is TABLE["zeros_like"] and not node.kwargs and isinstance(meta, Meta):  # a program says a dtype
+        node.target, node.args, node.kwargs = onp.zeros, (meta.shape,), {"dtype": meta.dtype}
 
 
 def without_unseen(graph: Graph, node: Node) -> None:
