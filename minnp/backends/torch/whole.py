@@ -109,7 +109,9 @@ def vander(x: Tensor, N: Any = None, increasing: bool = False) -> Tensor:
 # ------------------------------------------------------------------ moving
 @whole("ndarray.copy")
 def copy(x: Tensor) -> Tensor:
-    return x.clone(memory_format=torch.contiguous_format) if x.ndim else refuse("a number, perhaps")
+    if not x.ndim:
+        refuse("a number, perhaps")
+    return x.clone() if x.is_contiguous() else x.clone(memory_format=torch.contiguous_format)  # the keyword: 0.5 us
 
 
 @whole("diag")

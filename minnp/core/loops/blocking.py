@@ -42,6 +42,7 @@ from .ir import (
     While,
     const,
     expressions,
+    mapped,
     parts,
     statements,
     variables,
@@ -309,8 +310,7 @@ class Nest:
             return E("copy", (index,), e.kind, e.low, e.high)
         if e.op not in OPERATIONS and e.op != "inside":
             raise Apart
-        args = tuple([self.expression(a, bound) if isinstance(a, E) else a for a in e.args])
-        return E(e.op, args, e.kind, e.low, e.high)
+        return e.over(lambda a: self.expression(a, bound))
 
     def forget(self, body: list) -> None:
         """Variables that these statements may assign are not known any more."""
@@ -446,7 +446,7 @@ class Nest:
             used[e.args[0]] = reads
             return E("load", (self.blocking.transpose(e.args[0])[0], e.args[2], e.args[1]), e.kind)
 
-        return rewritten(body, one)
+        return mapped(body, one)
 
     def copies(self, used: dict[str, E]) -> list:
         """Copies what has been read across rows often enough, and requires that."""
@@ -867,7 +867,7 @@ def put(e: E, names: dict[str, E]) -> E:
         return found if found.kind == e.kind else E("copy", (found,), e.kind, e.low, e.high)
     if not any(isinstance(a, E) for a in e.args):
         return e
-    return E(e.op, tuple([put(a, names) if isinstance(a, E) else a for a in e.args]), e.kind, e.low, e.high)
+    return e.over(lambda a: put(a, names))
 
 
 def in_place(body: list, array: str, name: str, e: E) -> list:
@@ -878,24 +878,9 @@ def in_place(body: list, array: str, name: str, e: E) -> list:
             return e
         if not any(isinstance(a, E) for a in x.args):
             return x
-        return E(x.op, tuple([one(a) if isinstance(a, E) else a for a in x.args]), x.kind, x.low, x.high)
+        return x.over(one)
 
-    return rewritten(body, one, lambda s: Assign(name, s.value) if s.array == array else s)
-
-
-def rewritten(body: list, one: Callable[[E], E], store: Callable[[Store], Assign | Store] = lambda s: s) -> list:
-    """The same with these expressions and stores."""
-    out: list = []
-    for s in body:
-        if type(s) is Assign:
-            out.append(Assign(s.name, one(s.value)))
-        elif type(s) is Store:
-            out.append(store(Store(s.array, tuple(map(one, s.index)), one(s.value))))
-        elif type(s) is If:
-            out.append(If(one(s.condition), rewritten(s.then, one, store), rewritten(s.orelse, one, store)))
-        else:
-            out.append(s._replace(body=rewritten(s.body, one, store)))
-    return out
+    return mapped(body, one, lambda s: Assign(name, s.value) if type(s) is Store and s.array == array else s)
 
 
 def wrapping(e: E) -> E:

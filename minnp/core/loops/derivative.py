@@ -638,8 +638,7 @@ class _Adjoint(_Derivative):
             return e
         if not any(isinstance(a, E) for a in e.args):
             return e
-        args = tuple([self.resolved(a, g) if isinstance(a, E) else a for a in e.args])
-        return E(e.op, args, e.kind, e.low, e.high)
+        return e.over(lambda a: self.resolved(a, g))
 
     # -------------------------------------------------------------- the program
     def made(self) -> Program:

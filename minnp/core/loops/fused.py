@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .blocking import INDICES
@@ -33,6 +32,7 @@ from .ir import (
     Store,
     While,
     expressions,
+    mapped,
     places,
     statements,
     variables,
@@ -294,22 +294,6 @@ def place(e: E) -> E:
     return e
 
 
-def mapped(body: list, one: Callable[[E], E]) -> list:
-    """Statements with other expressions in the place of theirs."""
-    out: list = []
-    for s in body:
-        changed: dict[str, Any] = {}
-        for field, value in zip(s._fields, s):
-            if type(value) is list:
-                changed[field] = mapped(value, one)
-            elif isinstance(value, E):
-                changed[field] = one(value)
-            elif type(value) is tuple:
-                changed[field] = tuple([one(x) if isinstance(x, E) else x for x in value])
-        out.append(s._replace(**changed))
-    return out
-
-
 def renamed(s: Assign | Store, names: dict[str, E]) -> Assign | Store:
     if type(s) is Assign:
         return Assign(s.name, replaced(s.value, names, True))
@@ -322,7 +306,6 @@ def in_place(s: Assign | Store, array: str, e: E) -> Assign | Store:
     def one(x: E) -> E:
         if loads(x, array):
             return e
-        args = tuple([one(a) if isinstance(a, E) else a for a in x.args])
-        return E(x.op, args, x.kind, x.low, x.high, x.kinds, x.tag)
+        return x.over(one)
 
     return Assign(s.name, one(s.value)) if type(s) is Assign else Store(s.array, s.index, one(s.value))

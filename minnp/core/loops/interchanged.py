@@ -244,8 +244,7 @@ class Nest:
             if name in self.around.definitions:
                 return self.invariant(self.definition(name, Alloc).dims[axis])
             return e
-        args = tuple([self.invariant(a) if isinstance(a, E) else a for a in e.args])
-        return E(e.op, args, e.kind, e.low, e.high)
+        return e.over(self.invariant)
 
     def definition(self, name: str, kind: type) -> Any:
         """The one statement that makes a variable or an array, in the loop."""

@@ -81,6 +81,11 @@ class E:
         self.parts: tuple[E, ...] = ()  # what `walk` and `variables` found: an expression does not change
         self.read: frozenset[str] | None = None
 
+    def over(self, one: Callable[[E], E]) -> E:
+        """The same operator of other expressions: one(x) for each x among its arguments."""
+        args = tuple([one(a) if isinstance(a, E) else a for a in self.args])
+        return E(self.op, args, self.kind, self.low, self.high, self.kinds, self.tag)
+
     def __reduce__(self) -> tuple:
         return E, (self.op, self.args, self.kind, self.low, self.high, self.kinds, self.tag)
 
@@ -342,6 +347,22 @@ def statements(body: list) -> list:
         for inner in parts(s):
             found += statements(inner)
     return found
+
+
+def mapped(body: list, one: Callable[[E], E], last: Callable = lambda s: s) -> list:
+    """Statements with one(e) in the place of each of their expressions; then last(s) in that of each statement."""
+    out: list = []
+    for s in body:
+        changed: dict[str, Any] = {}
+        for field, value in zip(s._fields, s):
+            if type(value) is list:
+                changed[field] = mapped(value, one, last)
+            elif isinstance(value, E):
+                changed[field] = one(value)
+            elif type(value) is tuple:
+                changed[field] = tuple([one(x) if isinstance(x, E) else x for x in value])
+        out.append(last(s._replace(**changed)))
+    return out
 
 
 def multiplies(body: list, within: int = 0) -> bool:

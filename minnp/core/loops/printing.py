@@ -702,8 +702,7 @@ class Inlining:
             return found if found.kind == e.kind else E("copy", (found,), e.kind, e.low, e.high)
         if not any(isinstance(a, E) for a in e.args):
             return e
-        args = tuple([self.replaced(a, pending) if isinstance(a, E) else a for a in e.args])
-        return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
+        return e.over(lambda a: self.replaced(a, pending))
 
 
 def plain(e: E) -> E:

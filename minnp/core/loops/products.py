@@ -139,8 +139,7 @@ class Reading:
             return found if found.kind == e.kind else E("copy", (found,), e.kind, e.low, e.high)
         if not any(isinstance(a, E) for a in e.args):
             return e
-        args = tuple([self.inlined(a) if isinstance(a, E) else a for a in e.args])
-        return E(e.op, args, e.kind, e.low, e.high)
+        return e.over(self.inlined)
 
 
 def is_zero(e: E) -> bool:

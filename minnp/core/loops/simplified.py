@@ -137,8 +137,7 @@ def _from_zero(body: list, known: dict[str, float], once: set[str]) -> list:
             return one(e.args[0])
         if not any(x.op == "wrap" for x in walk(e)):
             return e
-        args = tuple([one(a) if isinstance(a, E) else a for a in e.args])
-        return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
+        return e.over(one)
 
     out: list = []
     for s in body:

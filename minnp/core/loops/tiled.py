@@ -352,7 +352,7 @@ class Ragged:
         at = self.tiling.fresh("at")
         turn = E("var", (self.s.var,), INT)
         row = {repr(self.moved(self.row, at)): E("load", (self.table, *self.place(turn, at)), self.row.kind)}
-        value = mapped(self.moved(x.value, at), row)
+        value = exchanged(self.moved(x.value, at), row)
         x = Store(x.array, tuple([self.moved(i, at) for i in x.index]), value)
         loop = For(at.args[0], start, stop, 1, [x], False)
         found = strong_product(self.around([loop]))
@@ -393,17 +393,15 @@ class Ragged:
             return at
         if e.op == "var" and e.args[0] == self.inner.var:
             return at if self.ahead.op == "const" else E("sub", (at, self.ahead), INT, 0, 2**40)
-        args = tuple([self.moved(a, at) if isinstance(a, E) else a for a in e.args])
-        return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
+        return e.over(lambda a: self.moved(a, at))
 
 
-def mapped(e: E, others: dict[str, E]) -> E:
+def exchanged(e: E, others: dict[str, E]) -> E:
     """An expression with others in the place of those that read like these."""
     found = others.get(repr(e))
     if found is not None:
         return found
-    args = tuple([mapped(a, others) if isinstance(a, E) else a for a in e.args])
-    return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
+    return e.over(lambda a: exchanged(a, others))
 
 
 def read(s: Any) -> set[str]:
