@@ -124,6 +124,12 @@ b += np.flip(b)
 A[:] = np.minimum(A, A[:, k % 4 : k % 4 + 1] + A[k % 5, :])
 A[k % 5] = np.concatenate((a[:2], b[:2]))
 a[:] = (a - np.mean(a)) / (np.std(a) + 1)
+A *= 0.5; A -= A.max(axis=1, keepdims=True) * 0.1
+A *= 0.5; A /= A.sum(axis=-1, keepdims=True) + 1
+A *= 0.5; v = A[1:]; v -= np.where(v > v.mean(axis=1, keepdims=True), 0.1, v)
+a *= 0.5; a -= np.add.outer(a, b) @ a * 0.01
+a *= 0.5; M = np.outer(b, b); a -= M @ a
+a *= 0.5; w = np.arange(len(a))[::-1] // 2; a -= a[w] * 0.2
 """.strip().splitlines()
 
 ERRORS = """

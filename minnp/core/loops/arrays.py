@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from .warned import Noting
 
 LONGEST = 2**40
 ONE = const(1)  # in the place of a slice's end: one item
+ELSEWHERE = object()  # the `where` of an array of which an element is computed from others than that in its place
 
 
 class Lazy:
@@ -36,6 +38,14 @@ class Masked(Lazy):
     def __init__(self, count: E, kind: Kind, at: Callable, reads: list[Array], mask: Array, when: int) -> None:
         super().__init__([count], kind, at, reads)
         self.mask, self.when = mask, when
+
+
+def elsewhere(reads: list[Array]) -> list[Array]:
+    """These arrays as what a sum over an axis, or a product, reads: an element needs others than that in its place."""
+    found = [copy.copy(r) for r in reads]
+    for r in found:
+        r.where = ELSEWHERE
+    return found
 
 
 def whole(e: E) -> bool:
@@ -404,6 +414,8 @@ class Arrays(Noting):
 
     def may_overlap(self, read: Array, target: Array) -> bool:
         """Whether an array may show memory of another one otherwise than element by element alike."""
+        if read.where is ELSEWHERE:
+            return bool(self.roots(read) & self.roots(target))
         if read.name == target.name:
             return False
         if read.root == target.root and read.where is not None and read.where == target.where:
@@ -485,7 +497,7 @@ class Arrays(Noting):
 
                 return self.reduce(name, Lazy([source.dims[k] for k in axes], source.kind, element, []))
 
-            return Lazy([x.dims[k] for k in left], kind, at, x.reads)
+            return Lazy([x.dims[k] for k in left], kind, at, elsewhere(x.reads))
         out = self.fresh("acc")
         count: Any = None
         if name == "mean":
@@ -629,7 +641,8 @@ class Arrays(Noting):
             a, b = (self.lazy(self.materialised(x)) if x.ndim == 1 and len(x.reads) != 1 else x for x in (a, b))
             self.alike(a.dims[-1], b.dims[0])
             if a.ndim == 2:
-                return Lazy([a.dims[0]], kind, lambda i: self.dot(line(0, a, i, []), b), [*a.reads, *b.reads])
+                reads = elsewhere([*a.reads, *b.reads])
+                return Lazy([a.dims[0]], kind, lambda i: self.dot(line(0, a, i, []), b), reads)
             made = self.new([b.dims[1]], kind, True)  # row by row, as they lie in memory
 
             def add(index: list[E]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .arrays import LONGEST, Arrays, Lazy, Masked
+from .arrays import LONGEST, Arrays, Lazy, Masked, elsewhere
 from .ir import INT, Array, Assign, E, If, Store, const
 
 
@@ -115,7 +115,7 @@ class Chosen(Arrays):
             self.each(mask, copy)
             return out
         dims, place = self.chosen(base, parts, first, which)
-        reads = [base, *(r for w in which for r in w.reads)]
+        reads = elsewhere([base, *(r for w in which for r in w.reads)])
         return Lazy(dims, base.kind, lambda index: self.element(base, place(index)), reads)
 
     def chosen(self, base: Array, parts: list, first: int, which: list[Lazy]) -> tuple[list[E], Callable]:
