@@ -244,3 +244,20 @@ def test_a_function_whose_loops_are_pythons_is_called_without_python_in_between(
         callers.append(caller)
         assert found == [str(i * i) for i in range(n)]
     assert sys._getframe().f_code in callers
+
+
+@pytest.mark.host("about compiled code on NumPy's memory")
+@pytest.mark.skipif(fastpath is None or not engine.available(), reason="without them there is Python in between")
+def test_a_function_of_a_stream_of_its_own_for_each_call_is_called_without_python_in_between() -> None:
+    def walk(n: int, rng: Any) -> tuple:
+        places = [0]
+        for _ in range(n):
+            places.append(str(eval("0") + rng.integers(9)))
+        return places, sys._getframe(1).f_code
+
+    f, callers = jit(walk), []
+    for k in range(40):
+        places, caller = f(4, onp.random.default_rng(k))
+        callers.append(caller)
+        assert places == walk(4, onp.random.default_rng(k))[0]
+    assert sys._getframe().f_code in callers

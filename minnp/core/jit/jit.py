@@ -32,7 +32,7 @@ from ..graph.graph import Graph
 from ..graph.interpreter import blame
 from ..graph.outputs import as_returned, containers
 from ..graph.scalars import NUMBERS, Live, refused, types_asked
-from ..graph.signature import Static, changes, exactly, guard_of, kind
+from ..graph.signature import TYPED, Static, changes, exactly, guard_of, kind
 from ..llvm import engine as native
 from ..loops import RAN, recursive, staged
 from ..passes import optimize
@@ -251,14 +251,16 @@ class Jitted(Dispatch):
         """Whether no graph holds the function, and none of its loops ran compiled when they were looked at."""
         return any(p.rests() for p in self.plain.values()) and not any(self.paths.values())
 
-    def _remember(self, shape: Any, paths: list, fixed: set[int], values: list) -> None:
-        """Let later calls with such arguments, arrays and numbers in containers, run these paths at once."""
+    def _remember(self, shape: Any, paths: list, fixed: set[int], values: list, ended: bool = False) -> None:
+        """Let later calls with such arguments, arrays and numbers in containers, run these paths at once. `ended`: with
+        any random stream (`of_any_stream`)."""
         if self.static or state.busy or paths[0].plan is None or len(values) > fastpath.MOST_GUARDED:
             return
         given, named = shape[2]
         if named[2] or not of_containers(given):
             return
-        guards = [guard_of(v, i in fixed) for i, v in enumerate(values)]
+        any_of_type = lambda v: (TYPED, type(v), (), (), False) if ended and isinstance(v, STREAMS) else None
+        guards = [any_of_type(v) or guard_of(v, i in fixed) for i, v in enumerate(values)]
         if None not in guards:
             self.remember(given, guards, paths)
 
@@ -405,7 +407,7 @@ class Jitted(Dispatch):
         if self.changing > TRIES or ended in self.ended or exact in self.ended:
             out = self._uncaptured(ended, args, kwargs)
             if ended in self.ended or exact in self.ended:
-                self._remember(key[0], self.plain[ended].paths, self.fixed.get(key, set()), values)
+                self._remember(key[0], self.plain[ended].paths, self.fixed.get(key, set()), values, True)
             return out
         if self.waiting.get(key, 0) > 0:
             self.waiting[key] -= 1
