@@ -6,6 +6,7 @@ import array
 import collections
 import contextvars
 import copy
+import ctypes
 import dataclasses
 import datetime
 import decimal
@@ -2531,6 +2532,62 @@ def test_the_report_says_what_is_not_known_from_the_code() -> None:
     jit(by_an_evaluated_text(s))(X)
     SETTINGS.pop()
     assert "what eval() leads to is not known" in str(report())
+
+
+def a_table() -> tuple[Any, Any, Any]:
+    table = pytest.importorskip("pandas").DataFrame({"a": [1.0, 2.0, 3.0]})
+    return table, lambda t, x: x * t["a"].mean() + t["a"].values.sum(), lambda t: t.__setitem__("a", [3.0, 4.0, 8.0])
+
+
+def a_model() -> tuple[Any, Any, Any]:
+    model = pytest.importorskip("sklearn.linear_model").LinearRegression().fit(onp.eye(3), [1.0, 2.0, 4.0])
+    return model, lambda m, x: x * m.intercept_ + m.coef_[1], lambda m: m.fit(onp.eye(3), [3.0, 5.0, 0.0])
+
+
+def what_a_model_predicts() -> tuple[Any, Any, Any]:
+    model, _, change = a_model()
+    return model, lambda m, x: x * m.predict(onp.eye(3)), change
+
+
+def a_tensor() -> tuple[Any, Any, Any]:
+    tensor = pytest.importorskip("torch").arange(3.0)
+    return tensor, lambda t, x: x * t.sum().item() + float(t[1]), lambda t: t.mul_(3)
+
+
+def a_spline() -> tuple[Any, Any, Any]:
+    spline = pytest.importorskip("scipy.interpolate").CubicSpline(onp.arange(4.0), onp.arange(4.0) ** 2)
+    return spline, lambda s, x: x * s(1.5), lambda s: operator.imul(s.c, 2)
+
+
+def a_template() -> tuple[Any, Any, Any]:
+    return string.Template("ab"), lambda t, x: x * len(t.template), lambda t: setattr(t, "template", "abc")
+
+
+def a_partial() -> tuple[Any, Any, Any]:
+    made = functools.partial(lambda a=1.0, b=2.0: a * b, a=3.0)
+    return made, lambda p, x: x * p(), lambda p: p.keywords.update(b=7.0)
+
+
+def an_array_of_ctypes() -> tuple[Any, Any, Any]:
+    return (ctypes.c_double * 2)(1, 2), lambda a, x: x * a[1], lambda a: operator.setitem(a, 1, 9.0)
+
+
+@pytest.mark.parametrize("outside", [True, False])
+@pytest.mark.parametrize(
+    "make", [a_table, a_model, what_a_model_predicts, a_tensor, a_spline, a_template, a_partial, an_array_of_ctypes]
+)
+def test_what_objects_of_libraries_hold_is_what_they_hold_now(make: Callable, outside: bool) -> None:
+    thing, read, change = make()
+    f = jit((lambda x: read(thing, x)) if outside else read)
+    given = (X,) if outside else (thing, X)
+    for _ in range(4):
+        expected = read(thing, onp.asarray(X))
+        onp.testing.assert_allclose(f(*given), expected, rtol=1e-15)
+        onp.testing.assert_allclose(f(*given), expected, rtol=1e-15)
+        change(thing)
+    if outside:
+        thing, *_ = make()
+        onp.testing.assert_allclose(f(X), read(thing, onp.asarray(X)), rtol=1e-15)
 
 
 class Solid(Setting):

@@ -131,6 +131,10 @@ SPACES = (dict, MappingProxyType)  # of names: what modules and classes hold
 LISTED = 32  # items of a list whose numbers are looked at
 OURS = ("minnp.core", "minnp.numpy", "minnp.backends")
 ARRAY_LIBRARIES = {"minnp", "numpy", "torch", "mxnet"}  # of whose modules nobody sets the numbers
+# Of whose objects it is known what a graph reads, or that they do not change
+KNOWN_LIBRARIES = {"minnp", "numpy", "jax", "jaxlib", "builtins"}
+KNOWN_PARTS = ("scipy.sparse", "scipy.stats")
+PARTS = 200  # objects that one of a library's may be made of
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 
 
@@ -192,7 +196,7 @@ class Before:
         self.draws = False  # whether the function may take from an iterator, or from Python's random numbers
         self.caches: list[tuple[Any, list]] = []  # functions that keep their results, and the objects among these
         self.missing: list[str] = []  # modules that are not imported yet
-        self.unknown = ""  # what of the code leads to what is not known, or ""
+        self.unknown = ""  # what is not known from the code, as "eval() leads to", or ""
         self.writes = False  # whether it may print, log, warn or write to a file
 
     def add(self, container: Any) -> None:
@@ -283,6 +287,8 @@ def unfollowed(x: Any) -> bool:
     standard library's that is more than its attributes."""
     if isinstance(x, (*STREAMS, *FOLLOWED)) or type(x) is object:
         return False
+    if is_of_library(x):
+        return not plain_parts(x)
     t = type(x)
     if drawn_from(x):
         return True
@@ -306,7 +312,8 @@ class Uses:
         self.orders = False  # whether the order of a dict may matter, or be changed
         self.modules: set[str] = set()  # that are imported in functions
         self.libraries: dict[str, ModuleType] = {}
-        self.unknown = ""  # what of the code leads to what is not known
+        self.unknown = ""  # what is not known from the code, as "eval() leads to"
+        self.plain: set[int] = set()  # objects of libraries, all of whose attributes are looked at
         self.called: dict[type, set[str]] = {}  # of the user's classes: what their bases in libraries may call
 
     def add_class(self, c: type, made: bool) -> None:
@@ -428,6 +435,7 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     found: list[Binding] = []
     others: list[Binding] = []
     drawn: list[Binding] = []
+    opaque: list[tuple[Any, Binding | None]] = []  # objects of libraries of which nothing tells what they hold
     objects: list[tuple[Any, Binding | None]] = []  # with attributes, and what led to them
     uses = Uses()
     names = uses.names
@@ -447,6 +455,11 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
                 codes += _nested(x.__code__)
                 draws |= any(_draws(code, x.__globals__) for code in _nested(x.__code__))
             # what a library holds, its containers too, but for the user's functions and objects
+            if (via is None or not via.foreign) and is_of_library(x):
+                parts = plain_parts(x)
+                uses.plain |= parts
+                if not parts and module_of(type(x)) not in sys.stdlib_module_names:
+                    opaque.append((x, via))
             shared = type(x) is not FunctionType and module_of(type(x)) == "builtins"
             foreign = via is not None and via.foreign and (shared or not _users(x))
             if isinstance(x, CONTAINERS) and not foreign:
@@ -510,7 +523,9 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     draws |= any(map(reached, drawn)) or not DRAWING.isdisjoint(names)
     before.draws = draws or (streams and not OF_STREAMS.isdisjoint(names))
     before.missing = [name for name in uses.modules if name not in sys.modules]
-    before.unknown = uses.unknown
+    before.unknown = uses.unknown or next(
+        (f"a {type(x).__name__} holds" for x, via in opaque if led_to(via, reached)), ""
+    )
     before.writes = not WRITING.isdisjoint(names)
     itself = getattr(inspect.unwrap(function), "__code__", None)
     before.kinds = any(map(kinds_asked, codes))
@@ -608,9 +623,9 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
                 named |= _scan(code, uses)
         uses.names |= named
         if own and "import_module" in uses.names:
-            uses.unknown = "import_module()"
+            uses.unknown = "import_module() leads to"
         for name in (named & UNKNOWN) - x.__globals__.keys():  # the builtins themselves
-            uses.unknown = f"{name}()"
+            uses.unknown = f"{name}() leads to"
         package = x.__globals__.get("__package__") or ""
         for name in uses.modules if own else ():
             for full in (name, f"{package}.{name}"):
@@ -643,7 +658,7 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
     elif isinstance(x, functools.partial):
         yield x.func
         yield from [Binding(x.args, i, v, True) for i, v in enumerate(x.args)]
-        yield from [Binding(x.keywords, k, v, True) for k, v in x.keywords.items()]
+        yield Binding((x.keywords,), 0, x.keywords, True)
     elif isinstance(x, logging.Logger):
         yield Binding(vars(x.manager), "_disable", x.manager.disable, True)
         at: Any = x
@@ -709,7 +724,7 @@ def _kept_results(f: Any, uses: Uses) -> Iterator[Any]:
     """The places where a function keeps objects that it returned, and these."""
     results, size, kept = _cached(f), f.cache_parameters()["maxsize"], _cache(f)
     if results and (len(kept) > LISTED or (size is not None and size <= LISTED)):  # where results change places
-        uses.unknown = f"{f.__name__}()"
+        uses.unknown = f"{f.__name__}() leads to"
     elif results:
         yield from [Binding(kept, k, v, True) for k, v in kept.items()]
         yield from results if size is not None else ()
@@ -731,7 +746,7 @@ def _scan(code: CodeType, uses: Uses) -> set[str]:
         elif i.opcode in dis.hasname:
             uses.names.add(i.argval)
             if i.opname == "STORE_ATTR" and i.argval == "__class__":
-                uses.unknown = "x.__class__ = y"
+                uses.unknown = "x.__class__ = y leads to"
         elif i.opname == "CONTAINS_OP" or (i.opname == "COMPARE_OP" and "=" in i.argrepr and before not in LITERALS):
             uses.compares |= i.opname == "CONTAINS_OP" or i.argrepr.strip("bol()") in ("==", "!=")
         elif i.opname.startswith("FORMAT_"):
@@ -743,7 +758,8 @@ def _scan(code: CodeType, uses: Uses) -> set[str]:
 
 def _attributes(x: Any, uses: Uses) -> Iterator[Binding]:
     """The bindings in the attributes of an object."""
-    own, item = _users(x), _holder(type(x))
+    plain = id(x) in uses.plain
+    own, item = plain or _users(x), plain or _holder(type(x))
     members = attributes(x) or {}
     for key, value in members.items():
         binding = Binding(members, key, value, item)
@@ -753,8 +769,61 @@ def _attributes(x: Any, uses: Uses) -> Iterator[Binding]:
         slots = Slots(x)
         named = vars(c).get("__slots__", ())
         yield from [Binding(slots, n, slots[n]) for n in ((named,) if type(named) is str else named)]
-    if own:
+    if own and not plain:
         uses.add_class(type(x), False)
+
+
+def is_of_library(x: Any) -> bool:
+    """Whether an object may hold values of which no graph tells and that a library's code reads: a table of pandas, a
+    model of scikit-learn, a tensor of torch."""
+    if isinstance(x, (type, ModuleType, FunctionType, *BOUND, *FOLLOWED)):
+        return False
+    if any(module_of(c) == "_ctypes" for c in type(x).__mro__):
+        return True
+    name = module_of(type(x))
+    known = name.partition(".")[0] in KNOWN_LIBRARIES or name.startswith(KNOWN_PARTS)
+    return not known and bool(name) and not _own(_file(type(x)))
+
+
+class _Plain:
+    pass
+
+
+def plain_parts(x: Any) -> set[int]:
+    """An object of a library's and those that it is made of, where they hold all that they are in attributes and
+    containers; nothing where they do not, or are too many."""
+    found: set[int] = set()
+    pending = [x]
+    while pending:
+        v = pending.pop()
+        if id(v) in found or isinstance(v, (*NUMBERS, type, ModuleType, FunctionType, *COMPILED)):
+            continue
+        found.add(id(v))
+        if len(found) > PARTS or drawn_from(v):
+            return set()
+        if isinstance(v, onp.ndarray) and v.dtype.hasobject:
+            pending += v.ravel().tolist()
+        elif isinstance(v, ARRAYS):
+            continue
+        elif type(v) is MethodType:
+            pending += (v.__self__, v.__func__)
+        elif type(v) in (dict, MappingProxyType):
+            pending += (*v, *v.values())
+        elif type(v) in (list, tuple, set, frozenset, deque):
+            pending += v
+        else:
+            alike = [(t.__basicsize__, t.__itemsize__, t.__dictoffset__) for t in (type(v), _Plain)]
+            if alike[0] != alike[1] or (held := attributes(v)) is None:
+                return set()
+            pending += held.values()
+    return found
+
+
+def led_to(via: Binding | None, reached: Callable[[Binding], bool]) -> bool:
+    """Whether code may reach what bindings lead to."""
+    while via is not None and reached(via):
+        via = via.via
+    return via is None
 
 
 def many_numbers(x: Any) -> bool:

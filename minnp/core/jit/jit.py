@@ -435,7 +435,7 @@ class Jitted(Dispatch):
         if own is not None:
             why = f"the function reads a {type(own).__name__} outside, whose operators are its own"
         elif before.unknown:
-            why = f"what {before.unknown} leads to is not known from the function's code"
+            why = f"what {before.unknown} is not known from the function's code"
         elif changes_unseen is not None:
             why = f"a {type(changes_unseen).__name__} is among its arguments, which nothing tells changes of"
         elif twice is not None:  # a capture has its own copies of the containers among arguments
