@@ -261,3 +261,20 @@ def test_a_function_of_a_stream_of_its_own_for_each_call_is_called_without_pytho
         callers.append(caller)
         assert places == walk(4, onp.random.default_rng(k))[0]
     assert sys._getframe().f_code in callers
+
+
+@pytest.mark.host("about graphs on NumPy's kernels")
+@pytest.mark.skipif(fastpath is None or not engine.available(), reason="without them there is Python in between")
+def test_while_captures_wait_the_function_is_called_without_python_in_between() -> None:
+    def f(x: Any) -> Any:
+        s = float(np.sum(x))
+        return x * s, sys._getframe(1).f_code is here
+
+    here, g = sys._getframe().f_code, jit(f)
+    given = [np.linspace(0.1, k, 5) for k in range(200)]
+    of_ours = []
+    for x in given:
+        y, called = g(x)
+        of_ours.append(called)
+        onp.testing.assert_array_equal(y, x * float(np.sum(x)))
+    assert any(of_ours) and 4 <= g.cache_info()["captures"] <= 8  # each wait is twice as long as the one before it

@@ -248,7 +248,6 @@ static Ref dispatched(PyObject *self, PyObject *args, Ref &failed) {
         Ref function = attribute(self, word_function), x = made(PyObject_Call(function, args, nullptr));
         std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
         plan->rest = seconds.count() < plan->brief ? plan->rest - 1 : 0;
-        dispatch(self)->calls++;
         return x;
     }
     PyObject *given[MOST_GUARDED];

@@ -447,9 +447,12 @@ class CaptureTrace(Trace):
 
 
 def bits(kind: str, expected: Any) -> int:
-    """How much the answer says that a guard waits for: 1 where it is one of two, more where it may be any number."""
-    two = isinstance(expected, (bool, onp.bool_)) or getattr(getattr(expected, "dtype", None), "kind", "") == "b"
-    return 0 if kind == "dtype" else 1 if two and not getattr(expected, "shape", ()) else 3
+    """How much the answer says that a guard waits for: 1 where it is one of two, more where it may be any number, and
+    of floats hardly two are alike."""
+    of = "b" if isinstance(expected, bool) else getattr(getattr(expected, "dtype", None), "kind", "")
+    if kind == "dtype" or getattr(expected, "shape", ()):
+        return 0 if kind == "dtype" else 3
+    return {"b": 1, "f": SEVERAL + 1}.get(of, 3)
 
 
 def _bind_concrete(row: Primitive, raw: list, params: dict, fast: bool) -> Any:

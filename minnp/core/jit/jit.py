@@ -97,10 +97,12 @@ class Plain:
         """The seconds of a call that is not given more to do."""
         return 4 * self.usual + 1e-5
 
-    def rest_in_c(self) -> None:
-        """Leaves to the C part the calls to come in which no loop is looked at."""
-        if self.plan.rest == 0:
-            self.plan.rest, self.plan.brief, self.rest = self.rest, self.brief(), 0
+    def rest_in_c(self, most: int) -> int:
+        """Leaves to the C part calls to come in which no loop is looked at, `most` at most; how many."""
+        count = min(self.rest, most) if self.plan.rest == 0 else 0
+        if count:
+            self.plan.rest, self.plan.brief, self.rest = count, self.brief(), self.rest - count
+        return count
 
     def rests(self) -> bool:
         return self.rest > 0 or (self.plan is not None and self.plan.rest > 0)
@@ -303,14 +305,20 @@ class Jitted(Dispatch):
 
     def _waited(self, key: Any, args: tuple, kwargs: dict) -> Any:
         """`_uncaptured`, called by the C part, also while captures wait."""
-        if (left := self.waiting.get(key, 0)) > 0:  # threads may have counted one call too much
-            self.waiting[key] = left - 1
+        waits = self.waiting.get(key, 0) > 0  # threads may have counted one call too much
+        if waits:
+            self.waiting[key] -= 1
             self.calls -= 1  # which it counted as one that a path was found for
-            if left == 1:
+            if not self.waiting[key]:
                 self.forget()
         out = self._uncaptured(key, args, kwargs)
-        if left <= 0:
-            self.plain[key].rest_in_c()
+        left, plain = self.waiting.get(key, 0), self.plain.get(key)  # it may have called or cleared this
+        if plain is not None:
+            count = plain.rest_in_c(max(left - 1, 0) if waits else plain.rest)
+            if waits:
+                self.waiting[key] = left - count
+            else:
+                self.calls += count
         return out
 
     def _marked(self, args: tuple, kwargs: dict) -> tuple:
