@@ -49,6 +49,7 @@ from .ir import (
     View,
     While,
     const,
+    constant,
     expressions,
     parts,
     places,
@@ -1391,9 +1392,9 @@ def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterato
         sign = f("select", E("gt", (x, c(0)), BOOL), c(1), f("select", E("lt", (x, c(0)), BOOL), c(-1), c(0)))
         return iter((mul(g, sign),))
     if op == "pow":
-        less = sub(y, c(1))
-        less = less if constant(y) else f("select", E("eq", (y, c(0)), BOOL, 0, 1), c(0), less)  # of 0 ** 0 it is 0
-        first = mul(y, f("pow", x, less))
+        known = constant(y)
+        less = c(known - 1) if known else f("select", E("eq", (y, c(0)), BOOL, 0, 1), c(0), sub(y, c(1)))  # 0 ** 0: 0
+        first = mul(y, x if known == 2 else f("pow", x, less))
         safe = f("select", E("gt", (x, c(0)), BOOL), f("log", x), c(0))
         return iter((strong(g, mul(g, first)), strong(g, mul(g, mul(again(), safe)))))
     if op == "mod":
@@ -1453,13 +1454,6 @@ def extremum(test: E, of: Sequence) -> str:
             if order == [nan, f"{a} {sign} {b}"]:
                 return "clip"
     return ""
-
-
-def constant(e: E) -> Any:
-    """The number that an expression is wherever it is computed; None for others."""
-    while e.op == "copy":
-        e = e.args[0]
-    return e.args[0] if e.op == "const" else None
 
 
 def strong(g: E, e: E) -> E:

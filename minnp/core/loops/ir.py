@@ -114,6 +114,13 @@ def const(value: Any, kind: Kind | None = None) -> E:
     return E("const", (value,), kind, int(value) if whole else None, int(value) if whole else None)
 
 
+def constant(e: E) -> Any:
+    """The number that an expression is wherever it is computed; None for others."""
+    while e.op == "copy":
+        e = e.args[0]
+    return e.args[0] if e.op == "const" else None
+
+
 class Array:
     """An array in a program: a root, a view, or one made inside.
 

@@ -48,6 +48,7 @@ from .ir import (
     Store,
     View,
     While,
+    constant,
     expressions,
     parts,
     statements,
@@ -1092,7 +1093,7 @@ class Lowering:
                     pick.append(self.do(f"select i1 {c}, {half} {x}, {half} {y}"))
                 return self.pair(*pick, kind)
             return self.do(f"select i1 {c}, {t} {a}, {t} {b}")
-        power = e.args[1].args[0] if e.op == "pow" and e.args[1].op == "const" else None
+        power = constant(e.args[1]) if e.op == "pow" else None
         if power == 2 and kind.letter == "f":  # as NumPy has it; a call would keep LLVM from making vectors of a loop
             x = self.value(e.args[0])
             return self.do(f"fmul {t} {x}, {x}")
@@ -1313,8 +1314,9 @@ class Lowering:
         return self.do(f"call {t} @{full}({', '.join(f'{t} {a}' for a in args)})")
 
     def half_power(self, x: str, power: float) -> str:
-        """x to +-1.5 or +-2.5 by square roots, within 2 ulp; at -inf as pow has it."""
+        """x to +-1.5 or +-2.5 by square roots, within 2 ulp; at -inf and -0.0 as pow has it."""
         one, infinity = real(1.0, "f8"), float("inf")
+        x = self.do(f"fadd double {x}, {real(0.0, 'f8')}")  # -0.0 is 0.0
         whole = x if abs(power) == 1.5 else self.do(f"fmul double {x}, {x}")
         root = self.call("sqrt", [x], "double")
         if power > 0:

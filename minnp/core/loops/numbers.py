@@ -29,6 +29,7 @@ from .ir import (
     Program,
     While,
     const,
+    constant,
     kind_of,
     limits,
     variables,
@@ -506,7 +507,8 @@ class Builder:
         elif whole == 1:
             out = x
         else:
-            y = self.temporary(self.cast(b, kind))
+            y = self.cast(b, kind)
+            y = self.temporary(y) if constant(y) is None else y
             if python and (whole is None or whole < 0):
                 # a negative number has a complex power, zero none that is negative
                 self.check(E("gt", (x, const(0.0)), BOOL, 0, 1))
