@@ -44,9 +44,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """The 750,000 objects that the collection made live to the end: no later search for garbage goes through them.
+    """Second runs of loops are of code that is compiled well, or tests would hardly meet it. The 750,000 objects that
+    the collection made live to the end: no later search for garbage goes through them.
 
     Hypothesis makes a generator at its first test, and warns where such a search finds nobody who holds it."""
+    from minnp.core.loops import compiled
+
+    compiled.TRIED = 0
     hypothesis.given(hypothesis.strategies.none())(lambda nothing: None)()
     gc.collect()
     gc.freeze()

@@ -17,6 +17,9 @@ import numpy
 import minnp
 import minnp.numpy
 from minnp import jit, vmap
+from minnp.core.loops import compiled as compiled_loops
+
+compiled_loops.TRIED = 0  # the second run is of code that is compiled well
 
 HEAD = """def program(a, b, c, d, m, n, x):
     i = j = k = 0
