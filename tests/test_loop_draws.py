@@ -2,6 +2,7 @@
 
 import math
 import warnings
+import weakref
 
 import numpy
 import pytest
@@ -10,7 +11,7 @@ import minnp
 import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.llvm import engine
-from minnp.core.loops import draws, runtime
+from minnp.core.loops import compiled, draws, lowering, runtime, source
 
 pytestmark = [
     pytest.mark.host("about compiled code on NumPy's memory"),
@@ -473,3 +474,20 @@ def test_without_a_lock_to_hold_every_draw_is_numpys_method(f, monkeypatch):
 
 def test_the_integers_of_this_numpy_are_known():
     assert draws.integers_are_known()
+
+
+@pytest.mark.parametrize("brief", [20, 1 << 23])  # steps
+@pytest.mark.parametrize("kind", CLASSES)
+def test_first_runs_are_of_code_that_is_made_in_little_time_and_draw_again_if_it_ends_early(kind, brief, monkeypatch):
+    monkeypatch.setattr(lowering, "BRIEF", brief)
+    monkeypatch.setattr(source, "_REWRITTEN", weakref.WeakKeyDictionary())  # what the other cases compiled
+    build, builds = compiled.Code.build, []
+    monkeypatch.setattr(compiled.Code, "build", lambda code, *given: builds.append(given[1]) or build(code, *given))
+
+    def added(stream, x):
+        for i in range(len(x)):
+            x[i] += (np.random if stream is None else stream).normal()
+        return x.sum()
+
+    check(added, kind, numpy.arange(30.0))
+    assert builds == [True, False]

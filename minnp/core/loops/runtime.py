@@ -9,6 +9,7 @@ import sysconfig
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from time import perf_counter
 from types import CodeType, FunctionType, MethodType
 from typing import Any
@@ -799,7 +800,8 @@ def _run(
             if streams is None:
                 out = found.code.call(*raw, donate=found.code.in_place)
             else:
-                out = found.code.run(raw, found.code.in_place, streams)
+                with nullcontext() if found.code.built or found.code.baseline else found.code.first_run():
+                    out = found.code.run(raw, found.code.in_place, streams)
             seconds = perf_counter() - began if streams is None else streams.seconds
             site.pace.machine = seconds
             site.pace.doubtful = found.row.multiplies or (bool(program.lists) and seconds < BRIEF)
