@@ -162,6 +162,18 @@ def test_branches_in_many_ways_are_told_apart_rightly_by_paths_and_without() -> 
         assert g(x) == branches(x)
 
 
+@pytest.mark.host("about graphs on NumPy's kernels")
+def test_three_paths_are_given_up_where_the_function_itself_takes_less(monkeypatch: Any) -> None:
+    """To find the path of a power of a matrix, by the bits of its exponent, took four times as long as the function."""
+    monkeypatch.setattr(Trial, "ends", lambda trial, calls: len(trial.plain) == PLAIN)
+    monkeypatch.setattr("minnp.core.jit.jit.WORTH", 0.0)
+    f = jit(lambda x: x * 2 if x[0] > 1 else x * 3 if x[0] > 0 else x * 4)
+    for k in range(2 * (TIMED + PLAIN)):
+        x = np.full(3, k % 3 - 0.5)
+        onp.testing.assert_array_equal(f(x), x * (4, 3, 2)[k % 3])
+    assert f.cache_info()["paths"] == 0
+
+
 def test_many_paths_are_given_up_where_the_function_itself_takes_less() -> None:
     for seconds, ends in ((1e-5, True), (5e-4, False)):
         trial = Trial(0, 6)
