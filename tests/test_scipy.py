@@ -381,7 +381,8 @@ def test_a_special_function_said_in_others(name):
 REGULAR = {  # points where a formula of the textbooks is 0 / 0
     "spence": (1.0,), "ellipk": (0.0,), "ellipe": (0.0,), "exprel": (0.0,), "boxcox": (2.0, 0.0), "lambertw": (0.0,),
     "boxcox1p": (2.0, 0.0), "inv_boxcox": (2.0, 0.0), "inv_boxcox1p": (2.0, 0.0), "eval_legendre": (3, 0.999999999),
-    "zeta": (2.5,),
+    "zeta": (2.5,), "rgamma": (-2.0,), "beta": (0.5, -0.5), "beip": (0.0,), "berp": (0.0,), "lpmv": (0, 3, 1.0),
+    "elliprd": (1.0, 1.0, 1.0),
 }  # fmt: skip
 
 
@@ -390,6 +391,26 @@ def test_gradients_where_formulas_are_singular(name):
     first = [a for a in REGULAR[name] if isinstance(a, int)]
     args = [onp.array(a) for a in REGULAR[name] if isinstance(a, float)]
     check_grads(lambda *xs: np.real(getattr(special, name)(*first, *xs)), args, step=1e-5)
+
+
+ENDS = {  # a name, arguments, and a derivative in one of them that is 0 times infinity, or of a function known near it
+    ("binom", (1.0, 3.0), 0): -1 / 6, ("binom", (1.0, 3.0), 1): 1 / 6, ("binom", (3.0, -1.0), 1): 0.25,
+    ("poch", (0.0, 3.0), 0): 2.0, ("poch", (-1.0, 3.0), 0): -1.0,
+    ("poch", (-2.0, 1.0), 0): 1.0, ("poch", (0.0, 0.5), 0): onp.pi**0.5, ("beta", (1.0, -2.0), 1): -0.25,
+    ("betaln", (1.0, -2.0), 1): 0.5, ("boxcox", (0.0, 2.0), 1): 0.25, ("boxcox1p", (-1.0, 2.0), 1): 0.25,
+    ("powm1", (0.0, 2.0), 1): 0.0, ("gammaincinv", (2.0, 0.0), 0): 0.0, ("betaincinv", (2.0, 3.0, 1.0), 1): 0.0,
+    ("chdtri", (3.0, 1.0), 0): 0.0, ("betainc", (2.0, 0.0, 0.5), 0): 0.0, ("eval_chebyt", (0.0, -2.0), 1): 0.0,
+    ("eval_legendre", (0.0, -1.0), 1): 0.0, ("elliprd", (0.0, 1.0, 1.0), 2): -27 * onp.pi / 32,
+    ("lpmv", (0.0, 3.0, -1.0), 2): 6.0, ("voigt_profile", (1.0, 0.0, 0.5), 0): -16 / (25 * onp.pi),
+    ("voigt_profile", (1.0, 0.0, 0.5), 1): 0.0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "at", "place"), ENDS)
+def test_derivatives_at_the_ends_of_formulas(name, at, place):
+    f = lambda x: getattr(special, name)(*at[:place], x, *at[place + 1 :])
+    for derivative in (grad(f), jit(grad(f))):
+        onp.testing.assert_allclose(derivative(np.array(at[place])), ENDS[name, at, place], rtol=1e-10, atol=1e-14)
 
 
 def test_gradients_of_the_parameters_of_incomplete_functions():

@@ -11,7 +11,7 @@ from scipy import special
 from ..core.rows.dispatch import defines
 from ..core.rows.primitive import Primitive
 from ..numpy.arguments import operand
-from ..numpy.ufuncs import exp, maximum, power, sign
+from ..numpy.ufuncs import equal, exp, maximum, power, sign, square, where
 from .rows import ORDER, POSITIVE, ROOT_PI, gamma, row, several, single
 
 
@@ -71,7 +71,14 @@ def _spherical(name: str, below: int, above: int) -> Primitive:
 spherical_jn, spherical_yn = _spherical("spherical_jn", 1, -1), _spherical("spherical_yn", 1, -1)
 spherical_in, spherical_kn = _spherical("spherical_in", 1, 1), _spherical("spherical_kn", -1, -1)
 
+
 # ------------------------------------------------------------------ Airy, Kelvin and Struve functions, integrals
+def _over(y: Any, x: Any, near: Callable) -> Any:
+    """y / x; at 0 by the beginning of its series, which has its derivatives there as well."""
+    zero = equal(x, 0)
+    return where(zero, near(x), y / where(zero, 1.0, x))
+
+
 airy = several("airy", lambda y, x: (y[1], x * y[0], y[3], x * y[2]))
 itj0y0 = several("itj0y0", lambda y, x: (j0(x), y0(x)), domain=[POSITIVE])
 iti0k0 = several("iti0k0", lambda y, x: (i0(x), k0(x)), domain=[POSITIVE])
@@ -79,8 +86,8 @@ ber = row("ber", lambda g, y, x: g * berp(x), domain=[POSITIVE], saves="in")
 bei = row("bei", lambda g, y, x: g * beip(x), domain=[POSITIVE], saves="in")
 ker = row("ker", lambda g, y, x: g * kerp(x), domain=[POSITIVE], saves="in")
 kei = row("kei", lambda g, y, x: g * keip(x), domain=[POSITIVE], saves="in")
-berp = row("berp", lambda g, y, x: -g * (bei(x) + y / x), domain=[POSITIVE])
-beip = row("beip", lambda g, y, x: g * (ber(x) - y / x), domain=[POSITIVE])
+berp = row("berp", lambda g, y, x: -g * (bei(x) + _over(y, x, lambda x: square(x) / -16)), domain=[POSITIVE])
+beip = row("beip", lambda g, y, x: g * (ber(x) - _over(y, x, lambda x: 0.5 - x**4 / 384)), domain=[POSITIVE])
 kerp = row("kerp", lambda g, y, x: -g * (kei(x) + y / x), domain=[POSITIVE])
 keip = row("keip", lambda g, y, x: g * (ker(x) - y / x), domain=[POSITIVE])
 

@@ -15,6 +15,7 @@ from ..core.transforms.grad import stop_gradient
 from ..numpy.calls import called
 from ..numpy.reductions import sum_
 from ..numpy.shaping import expand_dims
+from ..numpy.slopes import over
 from ..numpy.ufuncs import absolute, exp, floor, less, log, logical_and, power, sign, sqrt, square, where
 from .rows import PI, POSITIVE, UNIT, betaln, gammaln, log_expit, psi, row, single, xlog1py, xlogy
 
@@ -63,8 +64,9 @@ def _gamma_slope(a: Any, x: Any) -> Any:
 
 def _beta_slope(a: Any, b: Any, x: Any, y: Any) -> Any:
     """The derivative of betainc(a, b, x) in a, by betainc(a + 1, b + 1, x); y is 1 - x."""
-    inside = logical_and(less(0, x), less(0, y))
-    x, y, p, q = where(inside, x, 0.5), where(inside, y, 0.5), a + 1, b + 1
+    inside = logical_and(less(0, x * b), less(0, y))
+    x, y, b = where(inside, x, 0.5), where(inside, y, 0.5), where(inside, b, 1.0)
+    p, q = a + 1, b + 1
     gap = p * y - q * x
     side = where(less(0, gap), -1.0, 1.0)
 
@@ -98,7 +100,7 @@ def _parametric(
     made = row(name, *rules, lambda g, y, *given: g * density(*given) * turn, domain=domain)
 
     def moved(of: Callable) -> Callable:
-        return lambda g, x, *given: single(-g * of(*given[:-1], x) / density(*given[:-1], x), x.dtype)
+        return lambda g, x, *given: single(-over(g * of(*given[:-1], x), density(*given[:-1], x)), x.dtype)
 
     along = lambda g, x, *given: g * turn / density(*given[:-1], x)
     row(inverse, *map(moved, slopes), along, domain=[*domain[:-1], UNIT])

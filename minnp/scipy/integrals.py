@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as onp
 from scipy import special
 
 from ..core.rows.dispatch import defines
 from ..core.rows.primitive import Primitive, per_element, primitive
+from ..core.transforms.grad import stop_gradient
 from ..numpy.arguments import as_array, plain
 from ..numpy.facts import sampled, spread
-from ..numpy.ufuncs import cos, cosh, equal, exp, less, maximum, rint, sin, sinc, sqrt, square, where
+from ..numpy.reductions import sum_
+from ..numpy.shaping import expand_dims
+from ..numpy.ufuncs import absolute, cos, cosh, equal, exp, less, maximum, power, rint, sin, sinc, sqrt, square, where
 from .rows import ORDER, PI, POSITIVE, UNIT, exprel, gauss, row, several
 
 # ------------------------------------------------------------------ integrals
@@ -48,16 +52,36 @@ elliprf = row(
 )
 
 
+# The double exponential formula for a half line (Takahasi and Mori, 1974)
+_STEPS = onp.arange(-4.4, 3.0, 0.08)
+_PLACES = onp.exp(PI / 2 * onp.sinh(_STEPS))
+_WEIGHTS = 0.08 * PI / 2 * onp.cosh(_STEPS) * _PLACES
+
+
 def _rd_slope(r: Any, x: Any, y: Any, z: Any) -> Any:
-    """The derivative of r = elliprd(x, y, z) in x; not a number where x is z."""
-    return (elliprd(y, z, x) - r) / (2 * (x - z))
+    """The derivative of r = elliprd(x, y, z) in x; by its integral where x is near z, and a quotient is 0 / 0."""
+    near = less(absolute(x - z), 0.01 * z)
+    a, b, c, size = (expand_dims(where(near, v, 1.0), axis=-1) for v in (x, y, z, z))
+    size = stop_gradient(size)
+    t = _PLACES * size
+    of = power(t + a, -1.5) * power(t + b, -0.5) * power(t + c, -1.5)
+    gap = where(near, 1.0, x - z)
+    return where(near, -0.75 * sum_(of * (_WEIGHTS * size), axis=-1), (elliprd(y, z, x) - r) / (2 * gap))
+
+
+def _scaled_rd_slope(r: Any, x: Any, y: Any, z: Any) -> Any:
+    """x times that; it grows like the root of 1 / x."""
+    zero = equal(x, 0)
+    return where(zero, 0.0, x * _rd_slope(r, where(zero, 1.0, x), y, z))
 
 
 elliprd = row(
     "elliprd",
     lambda g, r, x, y, z: g * _rd_slope(r, x, y, z),
     lambda g, r, x, y, z: g * _rd_slope(r, y, x, z),
-    lambda g, r, x, y, z: g * ((1.5 * r + x * _rd_slope(r, x, y, z) + y * _rd_slope(r, y, x, z)) / -z),  # homogeneity
+    lambda g, r, x, y, z: (  # homogeneity
+        g * ((1.5 * r + _scaled_rd_slope(r, x, y, z) + _scaled_rd_slope(r, y, x, z)) / -z)
+    ),
     domain=[(0.3, 1), (1.1, 1.5), (1.6, 3)],
 )
 
@@ -105,7 +129,11 @@ ellipj = several(
 # ------------------------------------------------------------------ orthogonal polynomials, in x
 def _polynomial(name: str, slope: Callable, *domain: tuple, low: float = -0.8) -> Primitive:
     """A row of eval_`name`(n, ..., x), whose derivative is slope(n, ..., x); parameters have none of closed form."""
-    rule = lambda g, y, *given: g * slope(*given)
+
+    def rule(g: Any, y: Any, n: Any, *given: Any) -> Any:
+        constant = equal(n, 0)  # others have a degree below 0, which some of SciPy's do not know
+        return g * where(constant, 0.0, slope(where(constant, 1, n), *given))
+
     return row(f"eval_{name}", *[None] * (1 + len(domain)), rule, domain=[ORDER, *domain, (low, 0.9)], saves="in")
 
 
@@ -125,11 +153,21 @@ _polynomial("chebyc", lambda n, x: n * chebyu(n - 1, x * 0.5))
 _polynomial("chebys", lambda n, x: gegenbauer(n - 1, 2.0, x * 0.5))
 hermite = _polynomial("hermite", lambda n, x: 2 * n * hermite(maximum(n - 1, 0), x))
 hermitenorm = _polynomial("hermitenorm", lambda n, x: n * hermitenorm(maximum(n - 1, 0), x))
+
+
+def _lpmv_slope(y: Any, m: Any, v: Any, x: Any) -> Any:
+    """In x; of order 0, where it is regular at 1 and -1, as a polynomial of Jacobi's."""
+    plain, constant = equal(m, 0), equal(v, 0)
+    z = where(plain, 0.5, x)
+    legendre = where(constant, 0.0, jacobi(where(constant, 1, v) - 1, 1.0, 1.0, where(plain, x, 0.5)) * ((v + 1) * 0.5))
+    return where(plain, legendre, ((v + m) * lpmv(m, v - 1, z) - v * z * y) / (1 - square(z)))
+
+
 lpmv = row(
     "lpmv",
     None,
     None,
-    lambda g, y, m, v, x: g * (((v + m) * lpmv(m, v - 1, x) - v * x * y) / (1 - square(x))),
+    lambda g, y, m, v, x: g * _lpmv_slope(y, m, v, x),
     domain=[(0, 1, 1), ORDER, (-0.8, 0.9)],
 )
 

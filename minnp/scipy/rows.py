@@ -20,7 +20,27 @@ from ..numpy.facts import elementwise, spread
 from ..numpy.reductions import sum_
 from ..numpy.shaping import astype, expand_dims
 from ..numpy.slopes import by_slope, over, times
-from ..numpy.ufuncs import absolute, divide, equal, exp, less, log, power, quietly, real, sign, sin, sqrt, square, where
+from ..numpy.ufuncs import (
+    absolute,
+    cos,
+    divide,
+    equal,
+    exp,
+    less,
+    log,
+    logical_and,
+    logical_not,
+    logical_or,
+    power,
+    quietly,
+    real,
+    rint,
+    sign,
+    sin,
+    sqrt,
+    square,
+    where,
+)
 
 PI, ROOT_PI, ROOT_2PI = 3.141592653589793, 1.7724538509055159, 2.5066282746310002
 LN2, LN10, DEGREE = 0.6931471805599453, 2.302585092994046, PI / 180
@@ -85,7 +105,7 @@ cotdg = row("cotdg", lambda g, y, x: -g * ((1 + square(y)) * DEGREE), domain=[(1
 powm1 = row(
     "powm1",
     lambda g, r, x, y: g * (y * power(x, y - 1)),
-    lambda g, r, x, y: g * ((r + 1) * log(x)),
+    lambda g, r, x, y: g * xlogy(r + 1, x),
     domain=[POSITIVE] * 2,
 )
 
@@ -99,8 +119,11 @@ def gauss(a: float, b: float, c: float, z: Any) -> Any:
     return single(hyp2f1(a, b, c, z), z.dtype)
 
 
-def _boxcox_power(logarithm: Any, x: Any) -> Any:
-    return square(logarithm) * (0.5 * hyp1f1(2.0, 3.0, logarithm * x))
+def _boxcox_power(x: Any, logarithm: Callable, of: Any, power: Any) -> Any:
+    """The derivative in the power; x is 0 where the logarithm of what is given is -inf."""
+    end = logical_and(equal(x, 0), less(0, power))
+    size, p = logarithm(where(end, 1.0, of)), where(end, power, 1.0)
+    return where(end, 1 / square(p), square(size) * (0.5 * hyp1f1(2.0, 3.0, size * power)))
 
 
 def _inverse_power(y: Any, power: Any) -> Any:
@@ -110,14 +133,14 @@ def _inverse_power(y: Any, power: Any) -> Any:
 boxcox = row(
     "boxcox",
     lambda g, y, x, p: g * power(x, p - 1),
-    lambda g, y, x, p: g * _boxcox_power(log(x), p),
+    lambda g, y, x, p: g * _boxcox_power(x, log, x, p),
     domain=[POSITIVE, (-2, 2)],
     saves="in",
 )
 boxcox1p = row(
     "boxcox1p",
     lambda g, y, x, p: g * power(1 + x, p - 1),
-    lambda g, y, x, p: g * _boxcox_power(log1p(x), p),
+    lambda g, y, x, p: g * _boxcox_power(1 + x, log1p, x, p),
     domain=[POSITIVE, (-2, 2)],
     saves="in",
 )
@@ -212,9 +235,12 @@ wofz = row("wofz", lambda g, y, z: g * (2j / ROOT_PI - 2 * (z * y)))
 
 
 def _voigt_profile(x: Any, sigma: Any, gamma: Any) -> Any:
-    """By the Faddeeva function: for sigma above 0."""
-    width = sigma * 2**0.5
-    return real(wofz((x + 1j * gamma) / width)) / (width * ROOT_PI)
+    """By the Faddeeva function."""
+    sharp = equal(sigma, 0)  # Cauchy's distribution, and how it begins to differ
+    width, z = where(sharp, 1.0, sigma) * 2**0.5, x + 1j * gamma
+    inverse = 1 / where(sharp, z, 1.0)
+    cauchy = real(1j / PI * (inverse + square(sigma) * inverse**3 + 3 * square(square(sigma)) * inverse**5))
+    return where(sharp, cauchy, real(wofz(z / width)) / (width * ROOT_PI))
 
 
 defines(special.voigt_profile)(called(None, special.voigt_profile, _voigt_profile))
@@ -224,35 +250,94 @@ defines(special.voigt_profile)(called(None, special.voigt_profile, _voigt_profil
 gamma = row("gamma", lambda g, y, x: g * (y * psi(x)), domain=[POSITIVE])
 gammaln = row("gammaln", lambda g, y, x: g * psi(x), domain=[POSITIVE], saves="in")
 loggamma = row("loggamma", lambda g, y, x: g * psi(x), domain=[POSITIVE], saves="in")
-rgamma = row("rgamma", lambda g, y, x: -g * (y * psi(x)), domain=[POSITIVE])
+rgamma = row("rgamma", lambda g, y, x: g * _rgamma_slope(y, x), domain=[POSITIVE])
 gammasgn = row("gammasgn", CONSTANT, domain=[POSITIVE])
 psi = row("psi", lambda g, y, x: g * single(polygamma(1, x), x.dtype), domain=[POSITIVE], saves="in")
 polygamma = row("polygamma", CONSTANT, lambda g, y, n, x: g * polygamma(n + 1, x), domain=[ORDER, POSITIVE], saves="in")
 beta = row(
     "beta",
-    lambda g, y, a, b: g * (y * (psi(a) - psi(a + b))),
-    lambda g, y, a, b: g * (y * (psi(b) - psi(a + b))),
+    lambda g, y, a, b: g * _beta_slope(y, a, b),
+    lambda g, y, a, b: g * _beta_slope(y, b, a),
     domain=[POSITIVE] * 2,
 )
 betaln = row(
     "betaln",
-    lambda g, y, a, b: g * (psi(a) - psi(a + b)),
-    lambda g, y, a, b: g * (psi(b) - psi(a + b)),
+    lambda g, y, a, b: g * _psi_change(a, a + b),
+    lambda g, y, a, b: g * _psi_change(b, a + b),
     domain=[POSITIVE] * 2,
     saves="in",
 )
 poch = row(
     "poch",
-    lambda g, y, a, m: g * (y * (psi(a + m) - psi(a))),
+    lambda g, y, a, m: g * _poch_slope(y, a, m),
     lambda g, y, a, m: g * (y * psi(a + m)),
     domain=[POSITIVE] * 2,
 )
 binom = row(
     "binom",
-    lambda g, y, n, k: g * (y * (psi(n + 1) - psi(n - k + 1))),
-    lambda g, y, n, k: g * (y * (psi(n - k + 1) - psi(k + 1))),
+    lambda g, y, n, k: g * _binom_above(y, n, k),
+    lambda g, y, n, k: g * _binom_below(y, n, k),
     domain=[(3, 5), POSITIVE],
 )
+
+
+# Where gamma has a pole, a quotient by it is 0 and its logarithm's derivative infinite. There, by reflection,
+# 1 / gamma(x) is gamma(1 - x) sin(pi x) / pi, which has derivatives of all orders. What is not chosen is made of 1/2.
+def _pole(x: Any) -> Any:
+    return logical_and(less(x, 0.5), equal(x, rint(x)))
+
+
+def _reflected(x: Any, change: Any) -> Any:
+    """The derivative of c / gamma(x), over c gamma(1 - x); change: that of log(c gamma(1 - x))."""
+    return change * sin(PI * x) / PI + cos(PI * x)
+
+
+def _rgamma_slope(y: Any, x: Any) -> Any:
+    pole = _pole(x)
+    z = where(pole, x, 0.5)
+    return where(pole, gamma(1 - z) * _reflected(z, -psi(1 - z)), -(y * psi(where(pole, 0.5, x))))
+
+
+def _psi_change(a: Any, c: Any, but: Any = False) -> Any:
+    """psi(a) - psi(c), of 1 - a and 1 - c where that is the same and both are to the left of 1/2: a - c is an integer.
+    Of 1/2 where `but`."""
+    left = logical_and(logical_and(less(a, 0.5), less(c, 0.5)), equal(a - c, rint(a - c)))
+    turn = lambda x: where(but, 0.5, where(left, 1 - x, x))
+    return psi(turn(a)) - psi(turn(c))
+
+
+def _beta_slope(y: Any, a: Any, b: Any) -> Any:
+    """The derivative of y = beta(a, b) in a."""
+    pole = logical_and(_pole(a + b), logical_not(logical_or(_pole(a), _pole(b))))
+    p, q, c = (where(pole, x, 0.5) for x in (a, b, a + b))
+    there = gamma(p) * gamma(q) * gamma(1 - c) * _reflected(c, psi(p) - psi(1 - c))
+    return where(pole, there, y * _psi_change(a, a + b, pole))
+
+
+def _poch_slope(y: Any, a: Any, m: Any) -> Any:
+    pole = logical_and(_pole(a), logical_not(_pole(a + m)))
+    b, c = (where(pole, x, 0.5) for x in (a, a + m))
+    there = gamma(c) * gamma(1 - b) * _reflected(b, psi(c) - psi(1 - b))
+    return where(pole, there, y * _psi_change(a + m, a, pole))
+
+
+def _binom_above(y: Any, n: Any, k: Any) -> Any:
+    """The derivative of y = binom(n, k) in n."""
+    pole = logical_and(_pole(n - k + 1), logical_not(_pole(n + 1)))
+    p, q, z = (where(pole, x, 0.5) for x in (n + 1, k - n, n - k + 1))
+    return where(pole, beta(p, q) * _reflected(z, psi(p) - psi(q)), y * _psi_change(n + 1, n - k + 1, pole))
+
+
+def _binom_below(y: Any, n: Any, k: Any) -> Any:
+    """The derivative of y = binom(n, k) in k."""
+    above, below = _pole(n - k + 1), _pole(k + 1)
+    pole = logical_and(logical_or(above, below), logical_not(_pole(n + 1)))
+    p = where(pole, n + 1, 0.5)
+    # one that is 1 less the argument of gamma at its pole, and the other one's argument
+    q, r = (where(pole, where(above, x, y), 0.5) for x, y in ((k - n, -k), (k + 1, n - k + 1)))
+    there = where(above, -1.0, 1.0) * beta(p, q) * _reflected(1 - q, psi(r) - psi(q))
+    u, v = (where(pole, 0.5, x) for x in (n - k + 1, k + 1))
+    return where(pole, there, y * (psi(u) - psi(v)))
 
 
 _BERNOULLI = special.bernoulli(16)[2::2] / special.factorial(onp.arange(2, 17, 2))  # B(2j) / (2j)!
