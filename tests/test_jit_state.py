@@ -2370,6 +2370,65 @@ def test_a_cache_that_was_cleared_returns_another_object() -> None:
             assert g(X).tolist() == (X * (scale + 1)).tolist()
 
 
+def test_the_shape_of_an_argument_with_views_is_set() -> None:
+    def f(a: Any) -> Any:
+        b = a.reshape(2, 3)
+        a.shape = (3, 2)
+        a[0] = a[-1]
+        return b
+
+    g = jit(f)
+    for _ in range(3):
+        ours, theirs = np.arange(6.0), onp.arange(6.0)
+        assert g(ours).tolist() == f(theirs).tolist()
+        assert ours.tolist() == theirs.tolist()
+
+
+class Making(dict):
+    def __missing__(self, key: str) -> float:
+        self[key] = 0.0
+        return 0.0
+
+
+@pytest.mark.parametrize("made", [Making, functools.partial(collections.defaultdict, float)])
+def test_a_dict_that_makes_items_is_asked_for_none(made: Callable) -> None:
+    held = made(a=1.0)
+    f = jit(lambda x: x * held["q"] + len(held))
+    assert [f(X).tolist(), f(X).tolist()] == [(X * 0 + 2).tolist()] * 2
+    held.clear()
+    assert f(X).tolist() == (X * 0 + 1).tolist()
+    assert dict(held) == {"q": 0.0}
+    held.clear()
+    held["q"] = 3.0
+    assert f(X).tolist() == (X * 3 + 1).tolist()
+    assert dict(held) == {"q": 3.0}
+
+
+@pytest.mark.parametrize("ones", [onp.ones, np.ones])
+def test_whether_an_array_outside_may_be_written_is_asked_at_each_call(ones: Callable) -> None:
+    held = types.SimpleNamespace(a=ones(3))
+    f = jit(lambda x: x if held.a.flags.writeable else x * 2)
+    for a in (held.a, ones(3)):
+        held.a = a
+        for writeable in (True, True, False, False, True):
+            a.flags.writeable = writeable
+            assert f(X).tolist() == (X if writeable else X * 2).tolist()
+
+
+def test_a_cache_of_arrays_that_was_cleared_returns_others() -> None:
+    for cache in (functools.cache, functools.lru_cache):
+        weights = np.ones(3)
+        get = cache(lambda weights=weights: weights * 2)
+        g = jit(lambda x, get=get: get() + x)
+        for k in (1.0, 1.0, 5.0, 5.0, 7.0):
+            weights[:] = k
+            get.cache_clear()
+            for _ in range(3):
+                assert g(X).tolist() == (X + 2 * k).tolist()
+        get()[0] = 77.0
+        assert g(X).tolist() == (X + get()).tolist()
+
+
 def test_caches_of_numbers_and_arrays_are_compiled() -> None:
     number, table = functools.cache(lambda n: 2.0 * n), functools.lru_cache(lambda n: np.arange(3.0) * n)
     for n in range(100):

@@ -244,6 +244,18 @@ class Slots:
             return ABSENT
 
 
+class Access:
+    """The class of buffers that may be written as an array may: bytearray, or bytes."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def __getitem__(self, key: None) -> type:
+        return bytearray if self.owner.flags.writeable else bytes
+
+
 class Asked:
     """What a variable of a context is; of a weak reference, which is for one object, itself or None."""
 
@@ -262,7 +274,14 @@ def value_at(holder: Any, key: Any, value: Any) -> Any:
     """What a cell, dict, list or Slots holds where it held `value`. Raises UNBOUND for nothing."""
     if type(holder) is CellType:
         return holder.cell_contents
+    if makes_items(holder) and dict.get(holder, key, ABSENT) is ABSENT:
+        raise LookupError
     return holder.get(key, ABSENT) if value is ABSENT and type(holder) in SPACES else holder[key]
+
+
+def makes_items(holder: Any) -> bool:
+    """Whether asking for an item may make it, as a defaultdict does."""
+    return isinstance(holder, dict) and hasattr(type(holder), "__missing__")
 
 
 def drawn_from(x: Any) -> bool:
@@ -552,6 +571,9 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
             elif not all(reads):
                 p.unseen = True
                 p.look()
+        if array is not None and "flags" in names:
+            others.append(flag := Binding(access := Access(p.value), None, access[None], True))
+            flag.via = p
     others = [p for p in others if reached(p)]
     if uses.orders or uses.shows or not names.isdisjoint(ORDERED):
         for p in list(others):
@@ -713,21 +735,23 @@ def _cache(f: Any) -> dict:
 
 
 def _cached(f: Any) -> list:
-    """The objects whose attributes or items may change among the results (and arguments) that a function keeps."""
+    """The arrays, and the objects that may change, among the results (and arguments) that a function keeps."""
     kept = _cache(f)
     found = kept.values() if f.cache_parameters()["maxsize"] is None else gc.get_referents(f)
     found = [x for x in found if x is not kept and x is not vars(f) and not isinstance(x, type)]
-    return [x for x in found if isinstance(x, CONTAINERS) or (module_of(type(x)) != "builtins" and _users(x))]
+    changing = (*CONTAINERS, *ARRAYS)
+    return [x for x in found if isinstance(x, changing) or (module_of(type(x)) != "builtins" and _users(x))]
 
 
 def _kept_results(f: Any, uses: Uses) -> Iterator[Any]:
     """The places where a function keeps objects that it returned, and these."""
     results, size, kept = _cached(f), f.cache_parameters()["maxsize"], _cache(f)
-    if results and (len(kept) > LISTED or (size is not None and size <= LISTED)):  # where results change places
-        uses.unknown = f"{f.__name__}() leads to"
+    objects = [x for x in results if not isinstance(x, ARRAYS)]
+    if len(kept) > LISTED or (size is not None and size <= LISTED):  # where results change places
+        uses.unknown = f"{f.__name__}() leads to" if objects else uses.unknown
     elif results:
         yield from [Binding(kept, k, v, True) for k, v in kept.items()]
-        yield from results if size is not None else ()
+        yield from objects if size is not None else ()
 
 
 def _scan(code: CodeType, uses: Uses) -> set[str]:
@@ -958,7 +982,10 @@ class Environment:
             else:
                 self.lookups[holder] = functools.partial(getattr, binding, "holder")
                 key = repr(binding.key) if type(binding.key) in (str, int) else hold("key", binding.key)
-                terms.append(f"{holder}[{key}] is {value}")
+                item = f"{holder}[{key}]"
+                if makes_items(binding.holder):
+                    item = f"{hold('get', dict.get)}({holder}, {key}, {hold('absent', ABSENT)})"
+                terms.append(f"{item} is {value}")
             if binding.ordered and type(binding.value) is dict:
                 was = hold(f"was_{i}", binding.was)
                 self.lookups[was] = functools.partial(getattr, binding, "was")
@@ -1131,7 +1158,8 @@ def _lie_alike(a: Any, b: Any) -> bool:
         lies = lambda x: (x.backend, x.shape, x.dtype, x.backend.strides(x.data))
         return lies(a) == lies(b) and a.ndim > 0
     same = type(a) is type(b) is Host and (a.shape, a.dtype, a.strides) == (b.shape, b.dtype, b.strides)
-    return same and a.ndim > 0 and a.flags.aligned == b.flags.aligned
+    flags = lambda x: (x.flags.aligned, x.flags.writeable)
+    return same and a.ndim > 0 and flags(a) == flags(b)
 
 
 def seal(graph: Graph, constants: dict[str, Any]) -> None:
