@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as onp
@@ -364,3 +365,21 @@ def test_powers_of_an_item_and_of_an_array_are_numpys(dtype, exponent):
             got = f(np.array(x))
             assert got.dtype == want.dtype and type(got).__name__ == type(want).__name__
             onp.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("x", [onp.array([1, 2]), onp.array([1.5, 2.5]), onp.array([True, False])])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x[0] + Fraction(1, 3),
+        lambda x: Fraction(1, 3) - x[0],
+        lambda x: divmod(x[0], Fraction(1, 3)),
+        lambda x: (x == b"x", x[0] == b"x", x[0] != b"x"),
+    ],
+)
+def test_elements_beside_fractions_and_bytes_are_numpys(f, x):
+    g, want = jit(f), f(x)
+    for _ in range(3):
+        got = g(np.array(x))
+        assert type(got) is type(want)
+        assert repr(got) == repr(want)

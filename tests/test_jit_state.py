@@ -2384,6 +2384,17 @@ def test_the_shape_of_an_argument_with_views_is_set() -> None:
         assert ours.tolist() == theirs.tolist()
 
 
+class Point(ctypes.Structure):
+    _fields_ = (("a", ctypes.c_double),)
+
+
+def test_fields_of_a_structure_of_c_among_the_arguments_are_read_at_each_call() -> None:
+    point, f = Point(1.0), jit(lambda x, s: x * s.a)
+    for a in (1.0, 1.0, 5.0, 5.0, 1.0):
+        point.a = a
+        assert f(X, point).tolist() == (X * a).tolist()
+
+
 class Making(dict):
     def __missing__(self, key: str) -> float:
         self[key] = 0.0

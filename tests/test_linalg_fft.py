@@ -4,7 +4,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import grad, hessian, hvp, jit, vjp
+from minnp import grad, hessian, hvp, jit, value_and_grad, vjp
 from minnp.testing import check_grads
 
 
@@ -320,3 +320,18 @@ def test_gradients_of_matrices_that_are_not_finite_are_nan():
 def test_the_gradient_of_the_determinant_of_an_empty_matrix():
     assert grad(np.linalg.det)(np.zeros((0, 0))).shape == (0, 0)
     assert grad(lambda a: np.linalg.det(a).sum())(np.zeros((2, 0, 0))).shape == (2, 0, 0)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("ord", [None, 0, 1, 2, 3, -1, onp.inf, "fro", "nuc"])
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_norms_of_no_elements_have_gradients(ord, shape):
+    try:
+        want = onp.linalg.norm(onp.zeros(shape), ord)
+    except ValueError:  # such a norm it has not
+        with pytest.raises(ValueError):
+            grad(lambda x: np.linalg.norm(x, ord))(np.zeros(shape))
+        return
+    value, slope = value_and_grad(lambda x: np.linalg.norm(x, ord))(np.zeros(shape))
+    assert value == want
+    assert slope.shape == shape

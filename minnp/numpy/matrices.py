@@ -21,7 +21,7 @@ from .rebound import instead, rebound
 from .reductions import max_, min_, sum_
 from .selection import argsort
 from .shaping import astype, expand_dims, transpose
-from .ufuncs import absolute, not_equal, sign, where
+from .ufuncs import absolute, not_equal, real, sign, where
 
 la = onp.linalg
 
@@ -85,8 +85,9 @@ _named(la.svd, _svd)
 def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """Norms of vectors and matrices; all have gradient 0 where x is 0."""
     x = as_array(x)
-    if not x.size and ord is not None:
-        return NotImplemented  # NumPy knows which norms of nothing it has
+    if not x.size and ord is not None and isinstance(ord, (int, float, str)):
+        nothing = real(sum_(x, axis=axis, keepdims=keepdims))
+        return number_of(la.norm(onp.zeros(x.shape, x.dtype), ord, axis, keepdims) + nothing * 0)  # NumPy knows which
     if x.dtype.kind not in "fc":
         x = astype(x, dtype=onp.dtype(float))
     if axis is None:

@@ -13,6 +13,8 @@ import operator
 import sys
 import weakref
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as onp
@@ -510,17 +512,21 @@ def unwrap(x: Any, sources: list) -> Any:
     return Host if x is ndarray else numpys_own(x)
 
 
+EXACT = (Fraction, Decimal)
+
+
 def of_subclass(x: Any) -> bool:
     """Whether an array is a masked array, a matrix or of a class of the user's, whose operators are its own."""
     return isinstance(x, Host) and type(x) not in TRACEABLE
 
 
 def leave_to_subclasses(arguments: Any) -> None:
-    """End a capture that meets an array of a subclass, for which no tracer stands: the rest runs as it is."""
+    """End a capture that meets an array of a subclass, for which no tracer stands, or a number whose operators make
+    others than arrays': the rest runs as it is."""
     if not state.busy or capture.get() is None:
         return
     found: list = []
-    replaced(arguments, lambda e: (of_subclass(e) and found.append(e)) or e)
+    replaced(arguments, lambda e: ((of_subclass(e) or isinstance(e, EXACT)) and found.append(e)) or e)
     if found:
         ends_capture(f"the function computes with a {type(found[0]).__name__}, whose operators are its own")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import builtins
 import contextlib
+import ctypes
 import dis
 import enum
 import functools
@@ -81,6 +82,7 @@ NAMESPACES = (SimpleNamespace, argparse.Namespace)  # of libraries, with the use
 HOLDERS = (UserDict, UserList, UserString, ChainMap, WeakValueDictionary, WeakKeyDictionary, WeakSet, onp.poly1d)
 HOLDERS += (type(os.environ),)
 BUFFERS = (bytearray, array)
+CDATA = ctypes.Structure.__base__  # what shows memory of C's
 VIEWS = (MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
 # Objects of the standard library whose contents are looked at, or stay
 FOLLOWED = (*CONTAINERS, frozenset, tuple, *HOLDERS, *NAMESPACES, *BUFFERS, *VIEWS, *weakref.ProxyTypes)
@@ -309,7 +311,7 @@ def unfollowed(x: Any) -> bool:
     if is_of_library(x):
         return not plain_parts(x)
     t = type(x)
-    if drawn_from(x):
+    if drawn_from(x) or isinstance(x, CDATA):
         return True
     library = module_of(t).partition(".")[0] in sys.stdlib_module_names
     return library and not callable(x) and (t.__hash__ is None or t.__eq__ is object.__eq__)
