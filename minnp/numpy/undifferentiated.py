@@ -29,7 +29,7 @@ CONSTANT = {
     "a test of values": "testing.",
     "draws of whole numbers": """
         random.binomial random.geometric random.hypergeometric random.logseries random.multinomial
-        random.negative_binomial random.poisson random.randint random.random_integers random.zipf""",
+        random.negative_binomial random.poisson random.randint random.random_integers random.zipf random.bytes""",
     "steps, flat between jumps": "around round_",
     "a cut on purpose": "npx.stop_gradient",
 }

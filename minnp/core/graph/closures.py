@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import builtins
 import contextlib
-import ctypes
 import dis
 import enum
 import functools
@@ -82,7 +81,6 @@ NAMESPACES = (SimpleNamespace, argparse.Namespace)  # of libraries, with the use
 HOLDERS = (UserDict, UserList, UserString, ChainMap, WeakValueDictionary, WeakKeyDictionary, WeakSet, onp.poly1d)
 HOLDERS += (type(os.environ),)
 BUFFERS = (bytearray, array)
-CDATA = ctypes.Structure.__base__  # what shows memory of C's
 VIEWS = (MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
 # Objects of the standard library whose contents are looked at, or stay
 FOLLOWED = (*CONTAINERS, frozenset, tuple, *HOLDERS, *NAMESPACES, *BUFFERS, *VIEWS, *weakref.ProxyTypes)
@@ -311,7 +309,7 @@ def unfollowed(x: Any) -> bool:
     if is_of_library(x):
         return not plain_parts(x)
     t = type(x)
-    if drawn_from(x) or isinstance(x, CDATA):
+    if drawn_from(x):
         return True
     library = module_of(t).partition(".")[0] in sys.stdlib_module_names
     return library and not callable(x) and (t.__hash__ is None or t.__eq__ is object.__eq__)
@@ -806,7 +804,9 @@ def is_of_library(x: Any) -> bool:
         return False
     if any(module_of(c) == "_ctypes" for c in type(x).__mro__):
         return True
-    name = module_of(type(x))
+    name, t = module_of(type(x)), type(x)
+    if name.partition(".")[0] in sys.stdlib_module_names and t.__hash__ is not None and t.__eq__ is not object.__eq__:
+        return False  # a value that stays, as a Decimal
     known = name.partition(".")[0] in KNOWN_LIBRARIES or name.startswith(KNOWN_PARTS)
     return not known and bool(name) and not _own(_file(type(x)))
 
