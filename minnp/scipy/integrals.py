@@ -16,7 +16,7 @@ from ..numpy.facts import sampled, spread
 from ..numpy.reductions import sum_
 from ..numpy.shaping import expand_dims
 from ..numpy.ufuncs import absolute, cos, cosh, equal, exp, less, maximum, power, rint, sin, sinc, sqrt, square, where
-from .rows import ORDER, PI, POSITIVE, UNIT, exprel, gauss, row, several
+from .rows import ORDER, PI, POSITIVE, UNIT, exprel, gauss, row, several, single
 
 # ------------------------------------------------------------------ integrals
 expi = row("expi", lambda g, y, x: g * (exp(x) / x), domain=[POSITIVE], saves="in")
@@ -66,7 +66,8 @@ def _rd_slope(r: Any, x: Any, y: Any, z: Any) -> Any:
     t = _PLACES * size
     of = power(t + a, -1.5) * power(t + b, -0.5) * power(t + c, -1.5)
     gap = where(near, 1.0, x - z)
-    return where(near, -0.75 * sum_(of * (_WEIGHTS * size), axis=-1), (elliprd(y, z, x) - r) / (2 * gap))
+    integral = single(sum_(of * (_WEIGHTS * size), axis=-1) * -0.75, r.dtype)
+    return where(near, integral, (elliprd(y, z, x) - r) / (2 * gap))
 
 
 def _scaled_rd_slope(r: Any, x: Any, y: Any, z: Any) -> Any:

@@ -335,9 +335,9 @@ def _binom_below(y: Any, n: Any, k: Any) -> Any:
     p = where(pole, n + 1, 0.5)
     # one that is 1 less the argument of gamma at its pole, and the other one's argument
     q, r = (where(pole, where(above, x, y), 0.5) for x, y in ((k - n, -k), (k + 1, n - k + 1)))
-    there = where(above, -1.0, 1.0) * beta(p, q) * _reflected(1 - q, psi(r) - psi(q))
+    there = beta(p, q) * _reflected(1 - q, psi(r) - psi(q))
     u, v = (where(pole, 0.5, x) for x in (n - k + 1, k + 1))
-    return where(pole, there, y * (psi(u) - psi(v)))
+    return where(pole, where(above, -there, there), y * (psi(u) - psi(v)))
 
 
 _BERNOULLI = special.bernoulli(16)[2::2] / special.factorial(onp.arange(2, 17, 2))  # B(2j) / (2j)!
