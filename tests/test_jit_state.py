@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import collections
+import contextlib
 import contextvars
 import copy
 import ctypes
@@ -21,6 +22,7 @@ import os
 import pickle
 import queue
 import random
+import statistics
 import string
 import struct
 import sys
@@ -2658,6 +2660,43 @@ def test_what_objects_of_libraries_hold_is_what_they_hold_now(make: Callable, ou
     if outside:
         thing, *_ = make()
         onp.testing.assert_allclose(f(X), read(thing, onp.asarray(X)), rtol=1e-15)
+
+
+@pytest.mark.parametrize("kind", [TypeError, Exception, None])
+def test_what_refuses_an_array_that_is_captured_is_not_caught_by_the_program(kind: Any) -> None:
+    def mean(x: np.ndarray) -> float:
+        if kind is None:
+            with contextlib.suppress(TypeError):
+                return statistics.mean(x)
+            return -1.0
+        try:
+            return statistics.mean(x)
+        except kind:
+            return -1.0
+
+    f = jit(mean)
+    assert [f(X[0] + k) for k in range(4)] == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_errors_that_the_program_expects_are_caught_in_compiled_code() -> None:
+    def f(x: np.ndarray) -> np.ndarray:
+        try:
+            return x @ np.ones(7)
+        except ValueError:
+            return x * 2
+
+    g = jit(f)
+    for _ in range(4):
+        assert g(X).tolist() == f(X).tolist()
+    assert g.cache_info()["captures"] == 1
+
+
+def test_a_memoryview_among_the_arguments() -> None:
+    held = bytearray(b"\x01\x02")
+    f = jit(lambda x, s: x * s[0])
+    for k in (1, 1, 5):
+        held[0] = k
+        assert f(X, memoryview(held)).tolist() == (X * k).tolist()
 
 
 class Solid(Setting):

@@ -50,7 +50,7 @@ from .kept import Kept, forget
 from .node import map_leaves, map_nodes
 from .outputs import Change, Outside, Own, Shown, View, changes, containers, objects, shared_roots, shown, with_own
 from .placement import made_at
-from .printed import outputs_seen
+from .printed import errors_seen, outputs_seen
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live, causes, says
 from .signature import Static
 from .streams import drawn_at_device
@@ -609,6 +609,7 @@ def capture_call(
     discards: Callable[[BaseException], Any] | None = None,
     outside: Sequence[Binding] = (),
     watches: bool = False,
+    catches: bool = False,
 ) -> tuple[Captured, list, list]:
     """Run f with its array leaves replaced by tracers; returns (Captured, the parts of f's result, what it wrote).
 
@@ -622,6 +623,7 @@ def capture_call(
     discards    tells of an exception why nobody sees it, if so: then Discarded is raised, and f is run again
     outside     what f may read besides
     watches     whether f may print, log, warn or write to files, which is looked at then
+    catches     whether f may catch exceptions: of those that `discards` tells of, nobody would see any
     """
     outside = [b for b in outside if not isinstance(b.value, LITERALS)]
     trace = CaptureTrace(fast, may_leave, fast or loops, [v for b in outside if type(v := unwrapped(b.value)) is Host])
@@ -644,13 +646,19 @@ def capture_call(
     variables = [x for b in outside for x in (b.holder, b.value)]
     kept = Kept(inputs, held, before, arguments, (f, arguments, *variables))
     alive = weakref.ref(trace)
+    refused: list = []
+    look = lambda error: refused.append(why) if (why := discards(error)) and not alive().left else None
     try:
-        captured, parts, written = _captured(
-            trace, f, given, inputs, before, whole, kept, leaves, loops, unfinished, outside, watches
-        )
+        with errors_seen(look) if catches and discards is not None else contextlib.nullcontext():
+            captured, parts, written = _captured(
+                trace, f, given, inputs, before, whole, kept, leaves, loops, unfinished, outside, watches
+            )
+        if refused:
+            raise Discarded(refused[0])  # what it caught, nobody would have raised
     except BaseException as error:
         # beyond the capture the function ran on the caller's memory
         why = discards(error) if not trace.left and discards is not None else None
+        why = refused[0] if refused else why
         kept.count()
         if why:
             forget(error)

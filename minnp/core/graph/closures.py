@@ -197,6 +197,7 @@ class Before:
         self.caches: list[tuple[Any, list]] = []  # functions that keep their results, and the objects among these
         self.missing: list[str] = []  # modules that are not imported yet
         self.unknown = ""  # what is not known from the code, as "eval() leads to", or ""
+        self.catches = False  # whether it may catch exceptions
         self.writes = False  # whether it may print, log, warn or write to a file
 
     def add(self, container: Any) -> None:
@@ -306,12 +307,12 @@ def unfollowed(x: Any) -> bool:
     standard library's that is more than its attributes."""
     if isinstance(x, (*STREAMS, *FOLLOWED)) or type(x) is object:
         return False
-    if is_of_library(x):
-        return not plain_parts(x)
     t = type(x)
     if drawn_from(x):
         return True
     library = module_of(t).partition(".")[0] in sys.stdlib_module_names
+    if is_of_library(x) and not library:
+        return not plain_parts(x)
     return library and not callable(x) and (t.__hash__ is None or t.__eq__ is object.__eq__)
 
 
@@ -477,7 +478,7 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
             if (via is None or not via.foreign) and is_of_library(x):
                 parts = plain_parts(x)
                 uses.plain |= parts
-                if not parts and module_of(type(x)) not in sys.stdlib_module_names:
+                if not parts and module_of(type(x)).partition(".")[0] not in sys.stdlib_module_names:
                     opaque.append((x, via))
             shared = type(x) is not FunctionType and module_of(type(x)) == "builtins"
             foreign = via is not None and via.foreign and (shared or not _users(x))
@@ -546,6 +547,7 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
         (f"a {type(x).__name__} holds" for x, via in opaque if led_to(via, reached)), ""
     )
     before.writes = not WRITING.isdisjoint(names)
+    before.catches = "suppress" in names or any(map(_catches, codes))
     itself = getattr(inspect.unwrap(function), "__code__", None)
     before.kinds = any(map(kinds_asked, codes))
     arguments = set() if itself is None else set(itself.co_varnames[: itself.co_argcount + itself.co_kwonlyargcount])
@@ -778,6 +780,14 @@ def _scan(code: CodeType, uses: Uses) -> set[str]:
         uses.orders |= i.opname in ITERATING
         before = i.opname
     return named
+
+
+@functools.lru_cache(1_000)
+def _catches(code: CodeType) -> bool:
+    """Whether code has an `except`."""
+    steps = [i.opname for i in dis.get_instructions(code)]
+    bare = any(pair == ("PUSH_EXC_INFO", "POP_TOP") for pair in itertools.pairwise(steps))
+    return bare or not {"CHECK_EXC_MATCH", "CHECK_EG_MATCH"}.isdisjoint(steps)
 
 
 def _attributes(x: Any, uses: Uses) -> Iterator[Binding]:

@@ -1,4 +1,5 @@
-"""Whether a function prints, logs, warns or writes to files while it is captured: no graph would do so again."""
+"""What a function does while it is captured that no graph would do again: whether it prints, logs, warns or writes to
+files, and which errors it may catch."""
 
 from __future__ import annotations
 
@@ -34,6 +35,27 @@ def outputs_seen(told: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         sys.setprofile(None)
+
+
+@contextlib.contextmanager
+def errors_seen(told: Callable[[BaseException], None]) -> Iterator[None]:
+    """Call told(error) for each exception that reaches the user's code in this thread meanwhile, which may catch it.
+    Where a debugger runs already, nothing is looked at."""
+    if sys.gettrace() is not None:
+        yield
+        return
+
+    def look(frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "exception":
+            told(arg[1])
+        frame.f_trace_lines = False
+        return None if frame.f_code.co_filename.startswith(LIBRARIES) else look
+
+    sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
 
 
 @contextlib.contextmanager

@@ -79,7 +79,7 @@ def identity(v: Any) -> Any:
         return type(v), bytes(v)
     try:
         hash(v)
-    except TypeError:
+    except (TypeError, ValueError):  # the latter of a memoryview
         return Itself(v)
     if type(v).__eq__ is object.__eq__:
         return type(v), v

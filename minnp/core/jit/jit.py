@@ -483,6 +483,7 @@ class Jitted(Dispatch):
                     discards=lambda error: NUMBERS if replaces and refused(error) else arrays_refused(error),
                     outside=found,
                     watches=before.writes,
+                    catches=before.catches,
                 )
         except Discarded as discarded:
             before.restore()
