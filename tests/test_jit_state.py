@@ -2691,6 +2691,56 @@ def test_errors_that_the_program_expects_are_caught_in_compiled_code() -> None:
     assert g.cache_info()["captures"] == 1
 
 
+class Holder:
+    pass
+
+
+def read_from(place: str, array: Any) -> Callable:
+    """A function that returns an array outside, held in a place."""
+    if place == "object":
+        held = Holder()
+        held.array = array
+        return lambda: held.array
+    if place == "default":
+        return lambda array=array: array
+    container = {"list": [array], "tuple": (array,), "dict": {"w": array}}.get(place)
+    key = "w" if place == "dict" else 0
+    if place == "values":
+        container = {"w": array}
+        return lambda: next(iter(container.values()))
+    return (lambda: array) if container is None else (lambda: container["w"] if key == "w" else container[0])
+
+
+@pytest.mark.parametrize("place", ["list", "tuple", "dict", "object", "default", "variable", "values"])
+@pytest.mark.parametrize(
+    "read",
+    [
+        copy.deepcopy,
+        lambda a: a.__deepcopy__({}),
+        lambda a: onp.asarray(pickle.loads(pickle.dumps(a))),
+        lambda a: float(str(a).split()[0].strip("[]")),
+        lambda a: float(f"{a}".split()[0].strip("[]")),
+        lambda a: float(("%s" % a).split()[0].strip("[]")),  # noqa: UP031
+        lambda a: memoryview(a)[0],
+        lambda a: next(onp.nditer(a)) * 1.0,
+        lambda a: onp.array(a),
+        lambda a: a.data[0],
+        lambda a: a.ctypes.data_as(ctypes.POINTER(ctypes.c_double))[0],
+    ],
+)
+def test_elements_that_no_graph_reads_are_looked_at_wherever_the_array_is(read: Callable, place: str) -> None:
+    array = np.array([1.0, 2.0, 3.0])
+    get = read_from(place, array)
+    f = jit(lambda x: read(get()) * x)
+    for k in (1.0, 1.0, 50.0):
+        array[0] = k
+        onp.testing.assert_array_equal(f(np.ones(3)), read(onp.asarray(array)) * onp.ones(3))
+
+
+def test_the_array_interface_is_numpys() -> None:
+    assert jit(lambda x: x.__array_interface__["typestr"])(X) == onp.asarray(X).__array_interface__["typestr"]
+
+
 def test_a_memoryview_among_the_arguments() -> None:
     held = bytearray(b"\x01\x02")
     f = jit(lambda x, s: x * s[0])

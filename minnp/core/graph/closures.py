@@ -141,10 +141,24 @@ LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "p
 class Binding:
     """Where a value is held: in a cell, or under a key of a dict or list, that `via` led to."""
 
-    __slots__ = ("asked", "counted", "foreign", "holder", "item", "key", "ordered", "unseen", "value", "via", "was")
+    __slots__ = (
+        "asked",
+        "counted",
+        "foreign",
+        "holder",
+        "item",
+        "key",
+        "name",
+        "ordered",
+        "unseen",
+        "value",
+        "via",
+        "was",
+    )
 
-    def __init__(self, holder: Any, key: Any, value: Any, item: bool = False) -> None:
+    def __init__(self, holder: Any, key: Any, value: Any, item: bool = False, name: str | None = None) -> None:
         self.holder, self.key, self.value = holder, key, value
+        self.name = key if name is None else name  # in the code
         self.item = item  # whether it is one of a container's, which code reaches without naming it
         self.was: Any = None  # a copy of what Python may have read of it unseen: a long list, an array of NumPy's own
         self.via: Binding | None = None
@@ -554,9 +568,9 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     for code in codes:
         asked = typed_variables(code)
         before.types |= any("." in name for name in asked) or bool(asked - (arguments if code is itself else {"self"}))
-    by_libraries = reads_memory(names, seen.values())
+    by_libraries = uses.shows or reads_memory(names, seen.values())
     functions = [x for x in seen.values() if isinstance(x, FunctionType) and _own(x.__code__.co_filename)]
-    keys = {p.key for p in found if isinstance(p.key, str)}
+    keys = {p.name for p in found if isinstance(p.name, str)}
     unnamed = not all(UNNAMED.isdisjoint(f.__code__.co_names) for f in functions)
     whole = getattr(inspect.unwrap(function), "__func__", inspect.unwrap(function))
     known: list | None = None  # the functions, once there is an array to look for
@@ -566,11 +580,11 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
         if type(array) is Host and array.size and (by_libraries or array is p.value):
             if known is None:
                 known = followed(functions, whole, keys)
-            reads = [read for f in known for read in f.reads(p.key)]
+            reads = [read for f in known for read in f.reads(p.name)]
             if array is p.value:  # NumPy's own, whose operators tell nobody
                 p.unseen = by_libraries or unnamed or not reads or not all(reads)
                 p.look()
-            elif not all(reads):
+            elif unnamed or not reads or not all(reads):
                 p.unseen = True
                 p.look()
         if array is not None and "flags" in names:
@@ -592,7 +606,7 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
 READERS = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asfarray", "require", "frombuffer"}
 READERS |= {"fromiter", "ndarray", "matrix", "asmatrix", "asarray_chkfinite"}
 READERS |= {"zeros", "empty", "ones", "full", "arange"}
-PYTHONS_READERS = {"memoryview", "deepcopy", "dumps", "nditer", *SHOWERS - {"print"}}
+PYTHONS_READERS = {"memoryview", "deepcopy", "__deepcopy__", "dumps", "nditer", "data", "ctypes", *SHOWERS - {"print"}}
 
 
 def reads_memory(names: Iterable[str], reached: Iterable[Any]) -> bool:
@@ -655,12 +669,12 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
             for full in (name, f"{package}.{name}"):
                 parts = full.split(".")
                 yield from [m for i in range(len(parts)) if (m := sys.modules.get(".".join(parts[: i + 1])))]
-        for cell in x.__closure__ or ():
+        for name, cell in zip(x.__code__.co_freevars, x.__closure__ or ()):
             try:
                 value = cell.cell_contents
             except ValueError:  # empty
                 continue
-            yield Binding(cell, None, value) if own else value  # a library's own names are not bound anew
+            yield Binding(cell, None, value, name=name) if own else value  # a library's own names are not bound anew
         for name in named & x.__globals__.keys():
             yield Binding(x.__globals__, name, x.__globals__[name])
         unbound = (
@@ -775,8 +789,8 @@ def _scan(code: CodeType, uses: Uses) -> set[str]:
                 uses.unknown = "x.__class__ = y leads to"
         elif i.opname == "CONTAINS_OP" or (i.opname == "COMPARE_OP" and "=" in i.argrepr and before not in LITERALS):
             uses.compares |= i.opname == "CONTAINS_OP" or i.argrepr.strip("bol()") in ("==", "!=")
-        elif i.opname.startswith("FORMAT_"):
-            uses.shows = True
+        elif i.opname.startswith("FORMAT_") or (i.opname == "BINARY_OP" and i.argrepr == "%"):  # "%s" % x
+            uses.shows |= i.opname != "BINARY_OP" or any(type(c) is str and "%" in c for c in code.co_consts)
         uses.orders |= i.opname in ITERATING
         before = i.opname
     return named
