@@ -77,13 +77,13 @@ def outcome(f: Any, x: Any, n: Any) -> Any:
 @pytest.mark.skipif(fastpath is None, reason="without the C part every call is looked at")
 def test_known_paths_are_not_asked_while_captures_wait():
     g = jit(lambda x: x * int(x[0]))
-    for k in range(7):
+    for k in range(13):  # in which paths and the function are timed
         g(np.array(X + k))
     missed = g.cache_info()["guard_failures"]
-    for k in range(7, 10):
+    for k in range(13, 20):
         onp.testing.assert_array_equal(g(np.array(X + k)), (X + k) * int(X[0] + k))
     assert g.cache_info()["guard_failures"] == missed
-    assert g.captures == 5
+    assert g.captures == 4
 
 
 @pytest.mark.dealt
