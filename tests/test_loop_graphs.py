@@ -1,5 +1,6 @@
 """A compiled loop is one node of a captured graph, and prints as Python that gives the same."""
 
+import math
 import pickle
 import warnings
 
@@ -401,3 +402,16 @@ def test_a_loop_that_multiplies_matrices_is_timed_beside_python():
     for _ in range(20):
         assert close(f(w, 200), recurrent(w, 200), 1e-12)
         assert close(g(w, 200), grad(recurrent)(w, 200), 1e-12)
+
+
+def test_the_sign_of_a_zero_that_python_reads_of_a_loop_is_looked_at_in_every_call():
+    def program(x, y):
+        last = 1.0
+        for i in range(len(y)):
+            last = float(y[i])
+        return x * math.copysign(2.0, last)
+
+    compiled, x = jit(program), np.ones(2)
+    for zero in (0.0, 0.0, -0.0, 0.0, -0.0):
+        y = np.array([1.0] * 19 + [zero])
+        numpy.testing.assert_array_equal(compiled(x, y), program(x, y))

@@ -171,7 +171,8 @@ def _statement(node: Node, names: dict, exact: bool, places: dict[int, str] | No
     target = node.target
     if target is guard:
         value, kind, expected = node.args
-        if kind == "value" and isinstance(value, Node) and type(expected) in (bool, int, float):
+        plain = type(expected) in (bool, int, str) or (type(expected) is float and expected)  # 0.0 is not -0.0
+        if kind == "value" and isinstance(value, Node) and plain:
             return f"if {value.name} != {_show(expected, names)}: raise {hold(names, 'Diverged', Diverged)}"
         if kind == "shape" and len(getattr(value.meta.get("value"), "shape", ())):  # an array
             return f"if {value.name}.shape != {_show(expected, names)}: raise {hold(names, 'Diverged', Diverged)}"
