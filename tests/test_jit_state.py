@@ -2737,6 +2737,16 @@ def test_elements_that_no_graph_reads_are_looked_at_wherever_the_array_is(read: 
         onp.testing.assert_array_equal(f(np.ones(3)), read(onp.asarray(array)) * onp.ones(3))
 
 
+@pytest.mark.parametrize(
+    "write, load", [("tofile", onp.fromfile), ("dump", functools.partial(onp.load, allow_pickle=True))]
+)
+def test_each_call_writes_its_file(write: str, load: Callable, tmp_path: Path) -> None:
+    f = jit(lambda x: getattr(x, write)(str(tmp_path / "x")) or x * 2)
+    for k in range(4):
+        f(np.ones(3) * k)
+        assert load(tmp_path / "x").tolist() == [k] * 3
+
+
 def test_the_array_interface_is_numpys() -> None:
     assert jit(lambda x: x.__array_interface__["typestr"])(X) == onp.asarray(X).__array_interface__["typestr"]
 

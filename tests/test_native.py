@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import Any
@@ -21,6 +22,37 @@ compiled = pytest.mark.skipif(not engine.available(), reason="needs llvmlite: pi
 RNG = onp.random.default_rng(5)
 SPECIAL = [0.0, -0.0, onp.inf, -onp.inf, onp.nan, 1.0, -1.0, 1e-40, 1e-310, 88.73, 709.9, -104.0, -745.2, 3e38, 1e30]
 FUNCTIONS = ["exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "sinh", "cosh", "tanh", "sqrt"]
+
+
+@compiled
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_process_forks_only_while_no_thread_is_inside_of_llvm() -> None:
+    """Its locks would be held in the child by nobody: the child's first compilation would never end."""
+    program = """if True:
+        import os, signal, threading, time
+        import minnp.numpy as np
+        from llvmlite.binding import ffi
+        from minnp import jit
+
+        assert jit(lambda x: np.cos(x) * x)(np.ones(3)).size == 3
+        inside = threading.Event()
+
+        def stays():
+            with ffi.lib._lock:
+                inside.set()
+                time.sleep(0.5)
+
+        thread = threading.Thread(target=stays)
+        thread.start()
+        inside.wait()
+        if (child := os.fork()) == 0:
+            signal.alarm(60)
+            os._exit(jit(lambda x: np.sin(x) * x)(np.ones(3)).size)
+        thread.join()
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("3\n", 0), done.stderr
 
 
 def both(f: Any, *arrays: Any, exact: bool = True, nodes: int | None = None, ulps: int = 8) -> None:

@@ -29,6 +29,9 @@ class Leaf:
         return f"Leaf({self.i})"
 
 
+WRITING = {"ndarray.tofile", "ndarray.dump"}  # files, of which no graph tells
+
+
 def writes_traced(e: Any, values: list, options: dict) -> bool:
     """Whether a call without a definition writes to a traced array."""
     out = options.get("out")
@@ -55,6 +58,8 @@ def fallback(e: Any, values: list, options: dict) -> Any:
     if watched() and any(map(_calls, (*values, *options.values()))):
         ends_capture(f"{e.name} calls a function, which may use what is traced")
     files = any(hasattr(v, "readline") for v in (*values, *options.values()))
+    if watched() and e.name in WRITING:
+        ends_capture(f"{e.name} writes to a file")
     if watched() and not (files and ends_capture("the function reads an open file")):
         # an iterator could be read by the first call alone
         values = [unwrap(list(v), []) if isinstance(v, Iterator) else v for v in values]

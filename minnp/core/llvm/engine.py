@@ -56,6 +56,11 @@ class Machine:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self.llvm = llvm
+        # llvmlite has a lock that each call of LLVM holds. In the child of a process that forks meanwhile nobody would
+        # ever release it.
+        lock = getattr(getattr(llvm.ffi, "lib", None), "_lock", None)
+        if hasattr(os, "register_at_fork") and hasattr(lock, "__enter__") and hasattr(lock, "__exit__"):
+            os.register_at_fork(before=lock.__enter__, after_in_parent=lock.__exit__, after_in_child=lock.__exit__)
         features = llvm.get_host_cpu_features()
         self.target = llvm.Target.from_default_triple()
         self.cpu, self.features = llvm.get_host_cpu_name(), features.flatten()
