@@ -3,6 +3,8 @@ its exceptions, in every call."""
 
 from __future__ import annotations
 
+import json
+import time
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
@@ -365,6 +367,20 @@ def test_powers_of_an_item_and_of_an_array_are_numpys(dtype, exponent):
             got = f(np.array(x))
             assert got.dtype == want.dtype and type(got).__name__ == type(want).__name__
             onp.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: json.dumps({"loss": x.sum(), "first": [*x]}),
+        lambda x: time.gmtime(x[1]).tm_year,
+        lambda x: x[1].byteswap(),
+        lambda x: x[1].data.nbytes,
+    ],
+)
+def test_elements_are_pythons_floats_to_other_libraries(f):
+    g, want = jit(f), f(onp.array([1.0, 2.0]))
+    assert [g(np.array([1.0, 2.0])) for _ in range(3)] == [want] * 3
 
 
 @pytest.mark.parametrize("x", [onp.array([1, 2]), onp.array([1.5, 2.5]), onp.array([True, False])])

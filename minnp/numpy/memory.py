@@ -211,6 +211,8 @@ def _c_strides(shape: Sequence[int]) -> tuple[int, ...]:
 @defines(onp.ndarray.byteswap)
 def _byteswap(a: Any, inplace: bool = False) -> Any:
     _refuse_gradients(a, "x.byteswap()")
+    if not a.ndim and not inplace:  # a number is in the machine's order
+        return _byteswap(a.reshape(1))[0]
     swapped = _view(astype(a, dtype=a.dtype.newbyteorder()), a.dtype)
     if not inplace:
         return swapped

@@ -46,6 +46,8 @@ def _handed_out(name: str) -> property:
 
     def get(self: ndarray) -> Any:
         a = memory(self, f"x.{name}")
+        if isinstance(a, onp.generic):
+            return getattr(a, name)
         return theirs(self if type(self) is ndarray and name == "ctypes" else a)  # which keeps what it is asked of
 
     return property(get, getattr(ndarray, name).fset, doc=getattr(onp.ndarray, name).__doc__)

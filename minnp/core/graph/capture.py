@@ -57,8 +57,9 @@ from .streams import drawn_at_device
 
 DECISIONS = 64  # branches on data, after which other data would hardly ever take the same way
 SEVERAL = 5  # bits (`bits`) of which more would make more ways than jit keeps
-# words of errors about stand-ins
+# Words of errors about stand-ins, also of elements, which are Python's floats and complex numbers in NumPy
 WANTING = (VirtualArray.__name__, "__array__ method not producing an array", "has no memory to hand out")
+WANTING += tuple([words for t in ("float64", "complex128") for words in (f"'numpy.{t}' object", f"type {t} is not")])
 RECORDING = 0.5  # of what a function may take at first: the rest is for its graph
 SINGLES = 1_000  # operations of Python's numbers
 MANY, MOST = 2_500, 10_000  # nodes of a graph, after which the rest of the program runs as it is: at the latter always
