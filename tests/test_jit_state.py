@@ -2386,6 +2386,25 @@ def test_the_shape_of_an_argument_with_views_is_set() -> None:
         assert ours.tolist() == theirs.tolist()
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda a, x: onp.put(a, [0, 1], x[:, 0]),
+        lambda a, x: onp.putmask(a, [True, False, True], x[0]),
+        lambda a, x: onp.put_along_axis(a, onp.array([0, 1]), x[:, 0], 0),
+        lambda a, x: onp.add.at(a, [0, 1], x[:, 0]),
+        lambda a, x: np.put(a, [0, 1], x[:, 0]),
+    ],
+)
+def test_numpys_functions_write_elements_to_an_array_of_its_own(write: Callable) -> None:
+    ours, theirs = onp.zeros(3), onp.zeros(3)
+    f = jit(lambda x: write(ours, x) or x * 2)
+    for k in (1.0, 2.0, 3.0, 4.0, 5.0):
+        assert f(X * k).tolist() == (X * k * 2).tolist()
+        write(theirs, X * k)
+        assert ours.tolist() == theirs.tolist()
+
+
 class Point(ctypes.Structure):
     _fields_ = (("a", ctypes.c_double),)
 

@@ -105,7 +105,8 @@ def foreign_entry(name: str, host: Callable) -> Entry:
     if found is None:
         found = report.HOST_CALLS.get(name)
         if found is None or found.host is not host:
-            found = report.HOST_CALLS[name] = Entry(name, host, DEFINITIONS.get(host) or ufunc_definition(host))
+            definition = DEFINITIONS.get(host) or ufunc_definition(host)
+            found = report.HOST_CALLS[name] = Entry(name, host, definition, fact(host, "writes", ()))
     return found
 
 
@@ -131,6 +132,8 @@ def _invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
         if watching.symbolic:
             return watching.public(e, args, kwargs)
         leave_to_subclasses((args, kwargs))
+        if any(type(args[i]) is Host for i in e.writes if i < len(args)) and any(map(_is_virtual, args)):
+            watching.ends(f"np.{e.name} writes to an array of plain NumPy")
     if state.variables is not None and state.variables.among(args, kwargs):
         return state.variables.public(e, args, kwargs)
     if kwargs and "device" in kwargs and fact(e.host, "device"):
