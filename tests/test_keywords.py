@@ -172,6 +172,8 @@ RIGHT: dict[str, Callable] = {  # name: (np, x) -> what NumPy gives
     "std, ddof": lambda np, x: np.std(x, axis=0, ddof=1, keepdims=True),
     "concatenate, dtype": lambda np, x: np.concatenate([x, x], dtype="f4", casting="same_kind"),
     "nan_to_num, no copy": lambda np, x: [a := x * 1, np.nan_to_num(a, copy=False).__setitem__(0, 3)][0],
+    "full, order of bytes": lambda np, x: np.full(3, x[0, 0], dtype=">f8"),
+    "trace, order of bytes": lambda np, x: np.trace(x, dtype=">f4"),
     "median, out": lambda np, x: np.median(x, axis=0, out=np.zeros(3, int)),
     "nanmedian, wide out": lambda np, x: np.nanmedian(x, axis=0, out=np.zeros((2, 3), "f4")),
     "nansum, out": lambda np, x: np.nansum(x / 2, axis=0, out=np.zeros(3, int)),

@@ -81,6 +81,8 @@ def _full(
 ) -> Any:
     onp.full(0, 0, order=order)  # or NumPy's exception
     full = _filled(shape, _fill(fill_value, dtype))
+    if dtype is not None and full.dtype != dtype:  # a number knows no order of bytes
+        full = astype(full, dtype=onp.dtype(dtype))
     return in_order(full, order, full)
 
 

@@ -310,6 +310,7 @@ def _repeat_of(a: Any, repeats: Any, axis: int | None = None) -> Any:
 
 @defines(onp.trace)
 def _trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    dtype = None if dtype is None else onp.dtype(dtype).newbyteorder("=")
     return diagonal(as_array(a), offset=offset, axis1=axis1, axis2=axis2).sum(axis=-1, dtype=dtype)
 
 
