@@ -39,7 +39,9 @@ from .ir import (
 from .lowering import FIRST, MET, Layout, Lowering, NotLowered
 from .warned import asked, give, risky
 
-TRIED = 1 << 17  # steps of baseline code, a fraction of a millisecond, before it is compiled well for another run
+# Steps of baseline code, for each character of LLVM's text, before it is compiled well for another run: a hundredth of
+# the time that this takes.
+TRIED = 10
 BUG = "minnp's compiler failed, please report it"
 # Characters of LLVM's text that it compiles in a second, at its levels 2 and 1, and how many an expression becomes.
 FAST, FASTER, EACH = 400_000, 2_000_000, 80
@@ -358,7 +360,7 @@ class Code:
         if not baseline:
             return function, lowering.errors, address, None, 0
         left = ctypes.c_int64.from_address(code.get_global_value_address("left"))
-        return function, lowering.errors, address, left, max(left.value - TRIED, 0)
+        return function, lowering.errors, address, left, max(left.value - TRIED * len(text), 0)
 
 
 def maker(kind: Kind) -> Any:
