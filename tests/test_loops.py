@@ -1135,6 +1135,29 @@ def test_what_reads_an_array_as_it_was_given_has_no_cotangent_unless_that_is_wan
         programs.clear()
 
 
+@compiles
+def test_what_a_few_operations_make_of_what_is_kept_is_not_kept(monkeypatch):
+    programs, init = [], compiled.Code.__init__
+    seen = lambda code, p, *a, **k: (programs.append(p), init(code, p, *a, **k))[1]
+    monkeypatch.setattr(compiled.Code, "__init__", seen)
+
+    def inverses(x, steps):
+        x, s = x * 1.0, 0.0
+        for _ in range(steps):
+            r = np.sqrt(x * x + 0.5)
+            r[r > 1] = 1.0 / r[r > 1]
+            x[1:] += r[1:] * r[:-1]
+            for i in range(len(x)):
+                s += r[i] * x[i]
+        return s
+
+    x = np.array(numpy.linspace(-2, 2, 9))
+    numpy.testing.assert_allclose(jit(minnp.grad(inverses))(x, 4), minnp.grad(inverses)(x, 4), rtol=1e-10)
+    (adjoint,) = {p for p in programs if p.name == "loop_adjoint"}
+    stores = [s for s in ir.statements(adjoint.body) if isinstance(s, ir.Store) and s.array == "<tape>"]
+    assert len(stores) <= 6  # nine of what each line reads
+
+
 def smoothed(a, b, steps, w):
     for _ in range(steps):
         b[1:-1] = (a[:-2] + a[1:-1] + a[2:]) / 3

@@ -61,7 +61,7 @@ from .ir import (
 from .operations import NotUnderstood
 from .peeled import peeled
 from .products import bounds, nest, positive, product, zero_where_zero
-from .simplified import adds, bound, combined, exposed, from_zero, loads, propagated, replaced, without_dead
+from .simplified import adds, bound, combined, exposed, forwarded, from_zero, loads, propagated, replaced, without_dead
 
 F8 = Kind("f8")
 TAPE, AT = "<tape>", "<tape>.at"  # which no variable of a program is called
@@ -316,6 +316,7 @@ class _Adjoint(_Derivative):
         self.names: dict[Any, str] = {}
         self.reloaded: dict[str, E] = {}  # variables that are read again from an array that is as it was
         self.undone: set[str] = set()  # arrays whose stores are undone
+        self.recomputed: set[str] = set()  # variables that are computed of what is kept of the same turn
         self.unstored: set[str] = set()  # arrays of which nothing is read behind a store, which need none
         super().__init__(program, wanted, "adjoint")
         self.find_definitions()
@@ -328,6 +329,7 @@ class _Adjoint(_Derivative):
         shown = {name for name, *_ in self.source.outputs if inexact(self.source.kinds[name])}
         body = super().prepared()
         body = fused(self.out, interchanged(self.out, body, shown, False) or body, shown)
+        body = forwarded(body, {x.name for s in body for p in parts(s) for x in statements(p) if type(x) is Alloc})
         self.products = self.find_products(body)
         body = propagated(self.structured(body), kept=True)  # places are numbers of turns, then
         body = from_zero(propagated(peeled(self.source, body, self.out.kinds, self.fresh), kept=True))
@@ -647,6 +649,9 @@ class _Adjoint(_Derivative):
         self.find_needed()
         if self.undo_stores():
             self.find_needed()
+        for body, _ in nested(self.body):
+            self.find_recomputed(body)
+        self.find_needed()
         out.inputs = list(source.inputs)  # what it writes to are copies of its own
         out.scratch = {i.name for i in source.inputs if i.written}
         seeds: list = []
@@ -696,6 +701,36 @@ class _Adjoint(_Derivative):
             size = len(self.needed) + len(self.read_in)
             self.made_bars: dict[str, Kind] = {}
             self.backwards(self.body)
+
+    def find_recomputed(self, body: list) -> None:
+        """Of what statements keep, what a few operations make of the rest, as a comparison: it need not be kept."""
+        kept = set(self.kept(body))
+        values = {s.name: s.value for s in body if type(s) is Assign and s.name in self.local}
+
+        def means(name: str) -> set[str] | None:
+            """The variables that are to be computed for this one, among them itself; None if it takes too much."""
+            found, left = {name}, [name]
+            while left:
+                for x in walk(values[left.pop()]):
+                    square = x.op == "pow" and constant(x.args[1]) == 2
+                    if x.op in ("load", "dim") or (x.op in EXPENSIVE and not square):
+                        return None
+                    new = x.op == "var" and x.args[0] not in found | self.fixed | self.again.keys() | self.recomputed
+                    if not new or x.args[0] in kept:
+                        continue
+                    if x.args[0] not in values or x.args[0] in self.reloaded:
+                        return None
+                    found.add(x.args[0])
+                    left.append(x.args[0])
+            return found if sum(len(walk(values[n])) for n in found) <= MOST else None
+
+        for name in self.kept(body):
+            kept.discard(name)
+            found = means(name)
+            if found is None:
+                kept.add(name)
+            else:
+                self.recomputed |= found
 
     def undo_stores(self) -> bool:
         """Finds what is read again on the way back, not kept: from arrays that are not written behind it, and from
@@ -1024,7 +1059,7 @@ class _Adjoint(_Derivative):
     def kept(self, body: list) -> list[str]:
         """The variables of a body that go to the tape at its end, all together."""
         mine = [s.name for s in body if type(s) is Assign and s.name in self.local and self.saved(s.name)]
-        return [name for name in mine if name not in self.reloaded]
+        return [name for name in mine if name not in self.reloaded and name not in self.recomputed]
 
     def columns(self, s: For) -> list[str]:
         """Of a loop that puts nothing else on the tape what `kept` says: each variable's values lie one after the
@@ -1143,6 +1178,8 @@ class _Adjoint(_Derivative):
         """The way back through statements; `columns`: what they kept is taken by the loop around them."""
         out = self.all_taken([] if columns else self.kept(body))
         for s in body:
+            if type(s) is Assign and s.name in self.recomputed:
+                out.append(Assign(s.name, self.resolved(s.value)))
             if id(s) in self.begin and s.name in self.active:
                 out.append(Assign(self.bar(s.name), const(0.0, self.out.kinds[s.name])))
             if type(s) is Alloc and self.array(s.name).root in self.active:

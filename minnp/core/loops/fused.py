@@ -34,6 +34,7 @@ from .ir import (
     expressions,
     mapped,
     places,
+    read_times,
     statements,
     variables,
     walk,
@@ -63,7 +64,7 @@ def fused(program: Program, body: list, shown: set[str]) -> list:
 class Fusion:
     def __init__(self, program: Program, body: list, shown: set[str]) -> None:
         self.program, self.shown = program, shown
-        self.met = met_times(body)
+        self.met, self.reads = met_times(body), read_times(body)
         self.bound_times: dict[str, int] = {}
         self.definitions: dict[str, E] = {}
         self.made: dict[str, int] = {}
@@ -88,6 +89,9 @@ class Fusion:
             if not k or leaves(body[k - 1]):  # all that follows until one may leave is met
                 for later in itertools.takewhile(lambda s: not leaves(s), body[k:]):
                     equate(same, later, self.invariant)
+            if type(s) is For and self.idle(s):
+                self.met.subtract(met_times([s]))
+                continue
             if type(s) is For:
                 s = s._replace(body=self.body(s.body, dict(same)))
                 if last >= 0:
@@ -105,6 +109,13 @@ class Fusion:
                 last = -1
             out.append(s)
         return self.contracted(out)
+
+    def idle(self, s: For) -> bool:
+        """Whether a loop does nothing but to bind variables that nobody reads, as the number of elements chosen."""
+        if any(type(x) not in (Assign, For) for x in statements(s.body)):
+            return False
+        inside = read_times([s])
+        return all(self.reads.get(n, 0) == inside.get(n, 0) and n not in self.shown for n in bound([s]))
 
     def invariant(self, e: E) -> E:
         """A length, made of what does not change from one statement to the next."""
@@ -276,13 +287,19 @@ class Fusion:
         own = type(first) is Store and not any(loads(x, name) for e in expressions(first) for x in walk(e))
         if not (own or made.zero) or not self.apart(inner.body, name, vars):
             return body
-        kind = self.program.arrays[name].kind
-        row = f"{name}.one"
-        self.program.kinds[row] = kind
-        out = [Assign(row, zero(kind))] if made.zero else []
+        kind, stores = self.program.arrays[name].kind, 0
+        row = E("var", (f"{name}.one",), kind)
+        self.program.kinds[row.args[0]] = kind
+        out = [Assign(row.args[0], zero(kind))] if made.zero else []
         for s in inner.body:
-            s = in_place(s, name, E("var", (row,), kind))
-            out.append(Assign(row, s.value) if type(s) is Store and s.array == name else s)
+            s = in_place(s, name, row)
+            if type(s) is Store and s.array == name:
+                stores += 1
+                if stores > 1 or made.zero:  # another variable, so that a way back has each as it was
+                    row = E("var", (f"{name}.one.{stores}",), kind)
+                    self.program.kinds[row.args[0]] = kind
+                s = Assign(row.args[0], s.value)
+            out.append(s)
         whole = self.around(nest, out, nest.stop) if inner is not nest else nest._replace(body=out)
         return [whole if s is nest else s for s in body if s is not made]
 

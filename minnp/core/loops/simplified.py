@@ -111,6 +111,29 @@ def replaced(e: E, known: dict[str, E], kept: bool = False) -> E:
     return E(e.op, args, e.kind, e.low, e.high, e.kinds, e.tag)
 
 
+def forwarded(body: list, arrays: set[str]) -> list:
+    """The same where what is read of these arrays, at a place that was just written, is the variable that was."""
+    out: list = []
+    stored: dict[str, tuple[E, E]] = {}  # elements -> (what reads one, the variable that is there)
+    for s in body:
+        if type(s) is Assign:
+            found = stored.get(repr(s.value)) if s.value.op == "load" else None
+            if found is not None and found[1].kind.code == s.value.kind.code:
+                s = Assign(s.name, E("copy", (found[1],), s.value.kind))
+            stored = {n: x for n, x in stored.items() if not any(s.name in variables(e) for e in x)}
+        elif type(s) is Store:
+            stored = {n: x for n, x in stored.items() if x[0].args[0] != s.array}
+            load = E("load", (s.array, *s.index), s.value.kind)
+            if s.array in arrays and s.value.op == "var" and not any(map(loads_any, s.index)):
+                stored[repr(load)] = load, s.value
+        else:
+            names = ("then", "orelse") if type(s) is If else ("test", "body") if type(s) is While else ("body",)
+            s = s._replace(**{name: forwarded(getattr(s, name), arrays) for name in names if parts(s)})
+            stored = {}
+        out.append(s)
+    return out
+
+
 # ------------------------------------------------------------------ indices
 def from_zero(body: list) -> list:
     """Statements whose checks hold, with indices that are no negative numbers as they are."""
