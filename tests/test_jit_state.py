@@ -7,6 +7,7 @@ import collections
 import contextlib
 import contextvars
 import copy
+import csv
 import ctypes
 import dataclasses
 import datetime
@@ -2754,6 +2755,40 @@ def test_elements_that_no_graph_reads_are_looked_at_wherever_the_array_is(read: 
     for k in (1.0, 1.0, 50.0):
         array[0] = k
         onp.testing.assert_array_equal(f(np.ones(3)), read(onp.asarray(array)) * onp.ones(3))
+
+
+def test_batches_of_an_iterator_of_ours_go_on() -> None:
+    batches = lambda: nn.io.NDArrayIter(onp.arange(12.0).reshape(6, 2), onp.arange(6), batch_size=2)
+    outside, given = batches(), batches()
+    f, g = jit(lambda x: x * np.sum(next(outside).data[0])), jit(lambda x, it: x * np.sum(next(it).data[0]))
+    for expected in (6.0, 22.0, 38.0):
+        assert f(X).tolist() == g(X, given).tolist() == (X * expected).tolist()
+
+
+def test_a_scale_of_the_loss_counts_steps() -> None:
+    ours, theirs = nn.LossScale(), nn.LossScale()
+    step = lambda s, x: (s.update({"w": x}), x * s.value, s.good)
+    f = jit(lambda x: step(ours, x))
+    for x in (1.0, 1.0, onp.inf, 1.0, 1.0, 1.0):
+        a, b = f(np.ones(2) * x), step(theirs, np.ones(2) * x)
+        assert (a[0], a[1].tolist(), a[2]) == (b[0], b[1].tolist(), b[2])
+
+
+@pytest.mark.parametrize(
+    "make, read",
+    [
+        (lambda: io.StringIO("1\n2\n3\n4\n"), lambda s: float(s.readline())),
+        (lambda: csv.reader(io.StringIO("1\n2\n3\n4\n")), lambda s: float(next(s)[0])),
+        (lambda: struct.iter_unpack("b", b"\1\2\3\4"), lambda s: float(next(s)[0])),
+        (lambda: threading.Semaphore(2), lambda s: 2.0 if s.acquire(blocking=False) else 1.0),
+        (lambda: threading.Event(), lambda s: (s.is_set(), s.set())[0] * 2.0),
+    ],
+)
+def test_what_gives_something_else_at_each_use_does_so_outside_of_the_function(make: Callable, read: Callable) -> None:
+    ours, theirs = make(), make()
+    f = jit(lambda x: x * read(ours))
+    for _ in range(4):
+        assert f(X).tolist() == (X * read(theirs)).tolist()
 
 
 @pytest.mark.parametrize(

@@ -132,8 +132,8 @@ LISTED = 32  # items of a list whose numbers are looked at
 OURS = ("minnp.core", "minnp.numpy", "minnp.backends")
 ARRAY_LIBRARIES = {"minnp", "numpy", "torch", "mxnet"}  # of whose modules nobody sets the numbers
 # Of whose objects it is known what a graph reads, or that they do not change
-KNOWN_LIBRARIES = {"minnp", "numpy", "jax", "jaxlib", "builtins"}
-KNOWN_PARTS = ("scipy.sparse", "scipy.stats")
+KNOWN_LIBRARIES = {"numpy", "jax", "jaxlib", "builtins"}
+KNOWN_PARTS = (*OURS, "minnp.scipy", "scipy.sparse", "scipy.stats")
 PARTS = 200  # objects that one of a library's may be made of
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 
@@ -307,8 +307,7 @@ def drawn_from(x: Any) -> bool:
         return True
     if x is random or isinstance(x, (random.Random, queue.SimpleQueue)):
         return True
-    t = type(x)
-    return isinstance(x, GeneratorType) or (module_of(t) in ("builtins", "itertools") and hasattr(t, "__next__"))
+    return isinstance(x, GeneratorType) or (hasattr(type(x), "__next__") and not _own(_file(type(x)) or PACKAGE))
 
 
 def is_root(x: Any) -> bool:
@@ -324,10 +323,15 @@ def unfollowed(x: Any) -> bool:
     t = type(x)
     if drawn_from(x):
         return True
-    library = module_of(t).partition(".")[0] in sys.stdlib_module_names
+    library = of_python(x)
     if is_of_library(x) and not library:
         return not plain_parts(x)
     return library and not callable(x) and (t.__hash__ is None or t.__eq__ is object.__eq__)
+
+
+def of_python(x: Any) -> bool:
+    """Whether an object is of a class of the standard library's."""
+    return module_of(type(x)).partition(".")[0] in sys.stdlib_module_names
 
 
 class Uses:
@@ -490,9 +494,10 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
                 draws |= any(_draws(code, x.__globals__) for code in _nested(x.__code__))
             # what a library holds, its containers too, but for the user's functions and objects
             if (via is None or not via.foreign) and is_of_library(x):
-                parts = plain_parts(x)
-                uses.plain |= parts
-                if not parts and module_of(type(x)).partition(".")[0] not in sys.stdlib_module_names:
+                parts, ours = plain_parts(x), module_of(type(x)).startswith("minnp.")
+                # a layer of ours has arrays, of which graphs tell
+                uses.plain |= set() if ours and any(isinstance(p, ARRAYS) for p in parts.values()) else parts.keys()
+                if not parts and not ours and (unfollowed(x) or not of_python(x)):
                     opaque.append((x, via))
             shared = type(x) is not FunctionType and module_of(type(x)) == "builtins"
             foreign = via is not None and via.foreign and (shared or not _users(x))
@@ -527,7 +532,7 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
                     elif not binding.foreign and not isinstance(binding.value, ModuleType):
                         others.append(binding)
                     pending.append((binding.value, binding))
-            if not foreign and _users(x) and isinstance(held := attributes(x), dict):
+            if not foreign and (_users(x) or id(x) in uses.plain) and isinstance(held := attributes(x), dict):
                 objects.append((x, via))
                 if not isinstance(x, ModuleType):
                     before.add(held)
@@ -832,25 +837,25 @@ def is_of_library(x: Any) -> bool:
     if name.partition(".")[0] in sys.stdlib_module_names and t.__hash__ is not None and t.__eq__ is not object.__eq__:
         return False  # a value that stays, as a Decimal
     known = name.partition(".")[0] in KNOWN_LIBRARIES or name.startswith(KNOWN_PARTS)
-    return not known and bool(name) and not _own(_file(type(x)))
+    return not known and bool(name) and (of_python(x) or not _own(_file(type(x))))
 
 
 class _Plain:
     pass
 
 
-def plain_parts(x: Any) -> set[int]:
-    """An object of a library's and those that it is made of, where they hold all that they are in attributes and
+def plain_parts(x: Any) -> dict[int, Any]:
+    """An object of a library's and those that it is made of, by id, where they hold all that they are in attributes and
     containers; nothing where they do not, or are too many."""
-    found: set[int] = set()
+    found: dict[int, Any] = {}
     pending = [x]
     while pending:
         v = pending.pop()
         if id(v) in found or isinstance(v, (*NUMBERS, type, ModuleType, FunctionType, *COMPILED)):
             continue
-        found.add(id(v))
+        found[id(v)] = v
         if len(found) > PARTS or drawn_from(v):
-            return set()
+            return {}
         if isinstance(v, onp.ndarray) and v.dtype.hasobject:
             pending += v.ravel().tolist()
         elif isinstance(v, ARRAYS):
@@ -864,7 +869,7 @@ def plain_parts(x: Any) -> set[int]:
         else:
             alike = [(t.__basicsize__, t.__itemsize__, t.__dictoffset__) for t in (type(v), _Plain)]
             if alike[0] != alike[1] or (held := attributes(v)) is None:
-                return set()
+                return {}
             pending += held.values()
     return found
 

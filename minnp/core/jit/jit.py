@@ -442,10 +442,10 @@ class Jitted(Dispatch):
         why = ""
         if own is not None:
             why = f"the function reads a {type(own).__name__} outside, whose operators are its own"
-        elif before.unknown:
-            why = f"what {before.unknown} is not known from the function's code"
         elif changes_unseen is not None:
             why = f"a {type(changes_unseen).__name__} is among its arguments, which nothing tells changes of"
+        elif before.unknown:
+            why = f"what {before.unknown} is not known from the function's code"
         elif twice is not None:  # a capture has its own copies of the containers among arguments
             why = f"a {type(twice).__name__} among its arguments is one that it reads outside, too"
         if why:
