@@ -2803,8 +2803,8 @@ class Translator(Building):
                 zero = const(0 if x.kind.letter in "iu" else 0.0, x.kind)
                 one = const(1 if x.kind.letter in "iu" else 1.0, x.kind)
                 minus = const(-1 if x.kind.letter in "iu" else -1.0, x.kind)
-                if x.kind.letter not in "if":
-                    raise self.fail("np.sign")
+                if x.kind.letter not in "if" or len({k.code for k in x.kinds}) > 1:
+                    raise self.fail("np.sign of such a number")
                 out = E(
                     "select",
                     (
@@ -2837,8 +2837,9 @@ class Translator(Building):
 
             def two(v: list[E]) -> E:
                 kind = result_kind(getattr(onp, name), (v[0].kind, v[1].kind))
-                if kind.letter != "f":
-                    raise self.fail(f"np.{name} of {kind}")
+                several = itertools.product(v[0].kinds, v[1].kinds)
+                if kind.letter != "f" or {result_kind(getattr(onp, name), kinds) for kinds in several} != {kind}:
+                    raise self.fail(f"np.{name} of {kind}, or of numbers that are of several types")
                 return self.temporary(E(BINARY[name], (self.cast(v[0], kind), self.cast(v[1], kind)), kind))
 
             return self.elementwise(getattr(onp, name), two, args)
