@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+import uuid
 
 import numpy
 import pytest
@@ -213,6 +214,12 @@ def test_draws_of_distributions_go_on(draw):
     f = jit(lambda x: x * draw(ours, streams[1]))
     for a in expected:
         numpy.testing.assert_array_equal(f(np.ones(2)), a)
+
+
+def test_draws_of_other_libraries_go_on():
+    torch = pytest.importorskip("torch")
+    f, g = jit(lambda x: x + torch.rand(2).numpy()), jit(lambda x: (x, uuid.uuid4().hex))
+    assert len({float(f(np.zeros(2))[0]) for _ in range(4)}) == len({g(np.zeros(2))[1] for _ in range(4)}) == 4
 
 
 def test_old_streams_choose_of_one_axis():

@@ -125,6 +125,8 @@ UNDEFINED = {"NameError", "Exception", "BaseException"}
 # What code says that draws, reads or sets the state of a stream of random numbers, or makes another, and that no graph
 # tells of
 DRAWING, OF_STREAMS = {"rvs", "resample"}, {"random_raw", "spawn", "jumped", "advance"}
+DRAWING |= {"uuid1", "uuid4", "urandom", "token_bytes", "token_hex", "token_urlsafe", "randbelow", "mkdtemp", "mkstemp"}
+OF_TORCH = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "normal", "bernoulli", "multinomial"}
 OF_STREAMS |= {"get_state", "set_state", "bit_generator", "_rand"}
 BUILTINS = frozenset(vars(builtins))
 SPACES = (dict, MappingProxyType)  # of names: what modules and classes hold
@@ -560,6 +562,7 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     reached = lambda p: p.item or p.key in names or type(p.key) is int
     streams = "random" in names or any(isinstance(x, STREAMS) for x in seen.values())
     draws |= any(map(reached, drawn)) or not DRAWING.isdisjoint(names)
+    draws |= not OF_TORCH.isdisjoint(names) and id(sys.modules.get("torch", seen)) in seen
     before.draws = draws or (streams and not OF_STREAMS.isdisjoint(names))
     before.missing = [name for name in uses.modules if name not in sys.modules]
     before.unknown = uses.unknown or next(
