@@ -570,3 +570,33 @@ def test_records_that_are_written_have_no_gradient() -> None:
     for of in (grad(f), jit(grad(f)), grad(jit(f)), lambda x: jvp(f, (x,), (x,))):
         with pytest.raises(NotDifferentiableError):
             of(np.array([1.0, 2.0]))
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jit])
+@pytest.mark.parametrize(
+    "f, shape",
+    [
+        (np.cumsum, (3,)),
+        (np.median, (3,)),
+        (np.linalg.inv, (3, 3)),
+        (np.linalg.cholesky, (3, 3)),
+        (lambda x: np.tensordot(x, x, 1), (3, 3)),
+        (lambda x: (np.stack([x, x]), np.argmax(x), x > 0), (3,)),
+        (lambda x: x if x[0] > 0 else -x, (3,)),
+        (grad(lambda x: np.sum(np.cumsum(x))), (3,)),
+        (vmap(np.cumsum), (2, 3)),
+    ],
+)
+def test_a_batch_of_no_examples_has_results_like_those_of_an_example(
+    f: Callable, shape: tuple, around: Callable
+) -> None:
+    one = f(np.ones(shape) + (np.eye(3) if shape == (3, 3) else 0.0))
+    out = around(vmap(f))(np.zeros((0, *shape)))
+    parts = lambda y: y if isinstance(y, tuple) else (y,)
+    for a, b in zip(parts(out), parts(one), strict=True):
+        assert (a.shape, a.dtype) == ((0, *onp.shape(b)), b.dtype)
+
+
+def test_gradients_of_a_batch_of_no_examples() -> None:
+    assert grad(lambda x: np.sum(vmap(np.cumsum)(x)))(np.zeros((0, 3))).shape == (0, 3)
+    assert vmap(np.sin, in_axes=1, out_axes=1)(np.zeros((3, 0))).shape == (3, 0)

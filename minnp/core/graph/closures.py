@@ -136,7 +136,7 @@ ARRAY_LIBRARIES = {"minnp", "numpy", "torch", "mxnet"}  # of whose modules nobod
 # Of whose objects it is known what a graph reads, or that they do not change
 KNOWN_LIBRARIES = {"numpy", "jax", "jaxlib", "builtins"}
 KNOWN_PARTS = (*OURS, "minnp.scipy", "scipy.sparse", "scipy.stats")
-PARTS = 200  # objects that one of a library's may be made of
+PARTS = 1_000  # objects that one of a library's may be made of
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 
 
@@ -869,7 +869,9 @@ def plain_parts(x: Any) -> dict[int, Any]:
             pending += (*v, *v.values())
         elif type(v) in (list, tuple, set, frozenset, deque):
             pending += v
-        else:
+        elif v is x or not (
+            isinstance(v, STREAMS) or (of_python(v) and not unfollowed(v))
+        ):  # as a path, a date, a logger
             alike = [(t.__basicsize__, t.__itemsize__, t.__dictoffset__) for t in (type(v), _Plain)]
             if alike[0] != alike[1] or (held := attributes(v)) is None:
                 return {}

@@ -233,8 +233,6 @@ class BatchTrace(Trace):
                 raise
             except (ArithmeticError, LookupError, TypeError, ValueError):  # the function may catch it, for this example
                 raise PerExampleError(self) from None
-        if not outs:
-            raise ValueError(f"vmap of np.{row.name} over no examples: the shape of its result is that of an example")
         if type(outs[0]) in (tuple, list):
             if len({len(out) for out in outs}) > 1:
                 raise PerExampleError(self)
@@ -515,7 +513,8 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
     in_axes    the batch axis of each positional argument: an int, None (not batched), or a tuple of them, one per
                argument; for an argument that is a tree, the axis of all leaves or a tree of axes
     out_axes   where the batch axis goes in the results: an int, or a tree of them
-    Keyword arguments are not batched. Raises ValueError where batch sizes differ or nothing is batched.
+    Keyword arguments are not batched. Results of a batch of no examples are like those that f has for an example of
+    ones. Raises ValueError where batch sizes differ or nothing is batched.
 
     >>> vmap(np.dot)(np.ones((2, 3)), np.ones((2, 3)))
     array([3., 3.])
@@ -544,6 +543,14 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
         if len(sizes) != 1:
             raise ValueError(f"vmap wants one batch size, got {sorted(sizes) or 'no batched argument'}")
         (size,) = sizes
+        if size == 0:
+            of_one = [x if a is None else _one_example(x, s, a) for x, s, a in zip(leaves, shapes, axes, strict=True)]
+            with onp.errstate(all="ignore"):
+                out = batched(*rebuild_args(of_one), **kwargs)
+            rest = [
+                o.take([], axis) for o, axis in zip(tree_leaves(out), spread(out_axes, out, "out_axes"), strict=True)
+            ]
+            return tree_flatten(out)[1](rest)
         first = [x if a is None else _first(x, a) for x, a in zip(leaves, axes, strict=True)]
         trace = BatchTrace(size)
         boxed = [x if a is None else _box(h, x, a, trace) for h, x, a in zip(leaves, first, axes, strict=True)]
@@ -572,6 +579,16 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
         )
 
     return batched
+
+
+def _one_example(x: Any, shape: tuple, axis: int) -> ndarray:
+    """A batch of one example, like those of a batch of none: positive, and a matrix positive definite."""
+    shape = [n for i, n in enumerate(shape) if i != axis % len(shape)]
+    dtype = x.dtype if type(x) in ARRAY_TYPES else onp.asarray(x).dtype
+    one = onp.ones(shape, dtype)
+    if len(shape) > 1 and dtype.kind in "fc":
+        one = one + onp.eye(*shape[-2:], dtype=dtype)
+    return wrap(onp.expand_dims(one, axis))
 
 
 def _returned(x: Any, trace: BatchTrace) -> Any:
