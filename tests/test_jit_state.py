@@ -23,6 +23,7 @@ import os
 import pickle
 import queue
 import random
+import sqlite3
 import statistics
 import string
 import struct
@@ -2799,6 +2800,16 @@ def test_each_call_writes_its_file(write: str, load: Callable, tmp_path: Path) -
     for k in range(4):
         f(np.ones(3) * k)
         assert load(tmp_path / "x").tolist() == [k] * 3
+
+
+def test_a_database_gets_numbers() -> None:
+    def ask(x: Any) -> tuple:
+        with contextlib.closing(sqlite3.connect(":memory:")) as base:
+            return base.execute("select ?, ?", (x[1], x.sum())).fetchone()
+
+    f = jit(ask)
+    for k in (0.0, 0.0, 1.0):
+        assert f(np.array([1.0, 2.0]) + k) == ask(onp.array([1.0, 2.0]) + k) == (2.0 + k, 3.0 + 2 * k)
 
 
 def test_the_array_interface_is_numpys() -> None:

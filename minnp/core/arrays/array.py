@@ -191,6 +191,10 @@ class VirtualArray(Array, _Exporter):
 
     __class__ = property(_class)  # type: ignore[assignment]
 
+    def __conform__(self, protocol: Any) -> Any:
+        """What sqlite3 stores of a float64: the number, of which it would take the bytes."""
+        return float(self) if isinstance(self, float) else None  # type: ignore[unreachable]
+
 
 ndarray.__module__ = VirtualArray.__module__ = "minnp.numpy"
 ARRAY_TYPES = frozenset({ndarray, VirtualArray})
