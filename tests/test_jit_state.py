@@ -2802,6 +2802,38 @@ def test_each_call_writes_its_file(write: str, load: Callable, tmp_path: Path) -
         assert load(tmp_path / "x").tolist() == [k] * 3
 
 
+def with_default(o: Any, x: np.ndarray) -> np.ndarray:
+    return x * getattr(o, "appeared", 1.0)
+
+
+def with_handler(o: Any, x: np.ndarray) -> np.ndarray:
+    try:
+        return x * o.appeared
+    except AttributeError:
+        return x
+
+
+@pytest.mark.parametrize("read", [with_default, with_handler, lambda o, x: x * 8 if hasattr(o, "appeared") else x])
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("outside", [True, False])
+def test_an_attribute_that_appears_in_a_class(read: Callable, which: int, outside: bool) -> None:
+    class Base:
+        pass
+
+    class Derived(Base):
+        pass
+
+    o = Derived()
+    f = jit((lambda x: read(o, x)) if outside else read)
+    given = (X,) if outside else (o, X)
+    assert f(*given).tolist() == f(*given).tolist() == X.tolist()
+    changed = (Derived, Base)[which]
+    changed.appeared = 8.0
+    assert f(*given).tolist() == (X * 8).tolist()
+    del changed.appeared
+    assert f(*given).tolist() == X.tolist()
+
+
 def test_a_database_gets_numbers() -> None:
     def ask(x: Any) -> tuple:
         with contextlib.closing(sqlite3.connect(":memory:")) as base:

@@ -553,6 +553,10 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     for c, n in uses.hiding(own):
         others.append(Binding(spaces.setdefault(c, vars(c)), n, ABSENT, True))
     if not names.isdisjoint(ASKING):
+        asked = [n for n in names if type(n) is str and n.isidentifier()]
+        users = {c for reached in uses.reached for c in reached.__mro__} & uses.called.keys()
+        absent = [(c, n) for c in users for n in asked if n not in vars(c)]
+        others += [Binding(spaces.setdefault(c, vars(c)), n, ABSENT, True) for c, n in absent]
         names.update(p.key for p in found + others)
     # what an object's own attribute would hide
     hides = {c for c, n, _ in own if not dunder(n)}
