@@ -405,7 +405,7 @@ def test_under_transformations():
 def test_the_examples_of_a_batch(f, axes, args, monkeypatch, cut):
     one_way = f.__name__ in ("another_name", "returns")  # of which all examples have to be told
     monkeypatch.setattr(runtime, "LEAST", 0)
-    fresh = type(f)(f.__code__.replace(co_name=f"{f.__name__}_"), f.__globals__)
+    fresh = type(f)(f.__code__.replace(co_name=f"{f.__name__}_{axes}"), f.__globals__)
     batches.same(fresh, axes, args)
     assert one_way != bool(cut)
 

@@ -119,6 +119,7 @@ ASKING = {"hasattr", "getattr", "vars", "__dict__", "AttributeError", "Exception
 # What code does or says that goes through a dict in its order, or gives it another one
 ITERATING = {"GET_ITER", "UNPACK_SEQUENCE", "UNPACK_EX", "LIST_EXTEND"}
 ITERATING |= {"DICT_UPDATE", "DICT_MERGE", "CALL_FUNCTION_EX", "DELETE_SUBSCR"}
+CATCHING = {"CHECK_EXC_MATCH", "CHECK_EG_MATCH"}
 ORDERED = {"list", "tuple", "iter", "next", "sum", "map", "zip", "enumerate", "reduce", "reversed", "dict", "join"}
 ORDERED |= {"keys", "values", "items", "pop", "popitem", "move_to_end", "dumps", *SHOWERS}
 UNDEFINED = {"NameError", "Exception", "BaseException"}
@@ -348,6 +349,7 @@ class Uses:
         self.classes: dict[type, bool] = {}
         self.reached: set[type] = set()  # those of them in which members are looked for first
         self.shows = False  # whether texts may be made of objects
+        self.catches = False  # whether exceptions may be caught
         self.compares = False  # whether objects may be compared by == or `in`
         self.orders = False  # whether the order of a dict may matter, or be changed
         self.modules: set[str] = set()  # that are imported in functions
@@ -573,7 +575,7 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
         (f"a {type(x).__name__} holds" for x, via in opaque if led_to(via, reached)), ""
     )
     before.writes = not WRITING.isdisjoint(names)
-    before.catches = "suppress" in names or any(map(_catches, codes))
+    before.catches = uses.catches or "suppress" in names
     itself = getattr(inspect.unwrap(function), "__code__", None)
     before.kinds = any(map(kinds_asked, codes))
     arguments = set() if itself is None else set(itself.co_varnames[: itself.co_argcount + itself.co_kwonlyargcount])
@@ -787,7 +789,7 @@ def _scan(code: CodeType, uses: Uses) -> set[str]:
     if not state.CODE_IS_KNOWN:
         uses.names.update(code.co_names)
         uses.modules.update(code.co_names)
-        uses.shows = uses.compares = uses.orders = True
+        uses.shows = uses.compares = uses.orders = uses.catches = True
         return set(code.co_names)
     named, before = set(), ""
     for i in dis.get_instructions(code):
@@ -803,17 +805,10 @@ def _scan(code: CodeType, uses: Uses) -> set[str]:
             uses.compares |= i.opname == "CONTAINS_OP" or i.argrepr.strip("bol()") in ("==", "!=")
         elif i.opname.startswith("FORMAT_") or (i.opname == "BINARY_OP" and i.argrepr == "%"):  # "%s" % x
             uses.shows |= i.opname != "BINARY_OP" or any(type(c) is str and "%" in c for c in code.co_consts)
+        uses.catches |= i.opname in CATCHING or (before, i.opname) == ("PUSH_EXC_INFO", "POP_TOP")
         uses.orders |= i.opname in ITERATING
         before = i.opname
     return named
-
-
-@functools.lru_cache(1_000)
-def _catches(code: CodeType) -> bool:
-    """Whether code has an `except`."""
-    steps = [i.opname for i in dis.get_instructions(code)]
-    bare = any(pair == ("PUSH_EXC_INFO", "POP_TOP") for pair in itertools.pairwise(steps))
-    return bare or not {"CHECK_EXC_MATCH", "CHECK_EG_MATCH"}.isdisjoint(steps)
 
 
 def _attributes(x: Any, uses: Uses) -> Iterator[Binding]:
