@@ -309,7 +309,7 @@ def _set_shape(self: ndarray, value: Any, shape: Any) -> None:
     if self._root is not None:
         self._steps = (*self._steps, step)
     elif any(type(r) in ARRAY_TYPES and r._root is self for r in gc.get_referrers(self)):
-        raise AttributeError("cannot set the shape of a traced VirtualArray that has views; use x.reshape")
+        raise AttributeError("cannot set the shape of a traced array that has views; use x.reshape")
     self._value = reshaped
 
 

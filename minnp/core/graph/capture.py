@@ -59,6 +59,7 @@ DECISIONS = 64  # branches on data, after which other data would hardly ever tak
 SEVERAL = 5  # bits (`bits`) of which more would make more ways than jit keeps
 # Words of errors about stand-ins, also of elements, which are Python's floats and complex numbers in NumPy
 WANTING = (VirtualArray.__name__, "__array__ method not producing an array", "has no memory to hand out")
+WANTING += ("a traced array that has views",)
 WANTING += tuple([words for t in ("float64", "complex128") for words in (f"'numpy.{t}' object", f"type {t} is not")])
 RECORDING = 0.5  # of what a function may take at first: the rest is for its graph
 SINGLES = 1_000  # operations of Python's numbers
@@ -659,8 +660,8 @@ def capture_call(
             raise Discarded(refused[0])  # what it caught, nobody would have raised
     except BaseException as error:
         # beyond the capture the function ran on the caller's memory
-        why = discards(error) if not trace.left and discards is not None else None
-        why = refused[0] if refused else why
+        seen = discards is not None and not trace.left
+        why = refused[0] if refused else discards(error) if seen else None
         kept.count()
         if why:
             forget(error)

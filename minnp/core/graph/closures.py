@@ -496,13 +496,13 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
             if isinstance(x, FunctionType) and _own(x.__code__.co_filename):
                 codes += _nested(x.__code__)
                 draws |= any(_draws(code, x.__globals__) for code in _nested(x.__code__))
-            # what a library holds, its containers too, but for the user's functions and objects
             if (via is None or not via.foreign) and is_of_library(x):
                 parts, ours = plain_parts(x), module_of(type(x)).startswith("minnp.")
                 # a layer of ours has arrays, of which graphs tell
                 uses.plain |= set() if ours and any(isinstance(p, ARRAYS) for p in parts.values()) else parts.keys()
-                if not parts and not ours and (unfollowed(x) or not of_python(x)):
+                if not parts and not ours and (not of_python(x) or unfollowed(x)):
                     opaque.append((x, via))
+            # what a library holds, its containers too, but for the user's functions and objects
             shared = type(x) is not FunctionType and module_of(type(x)) == "builtins"
             foreign = via is not None and via.foreign and (shared or not _users(x))
             if isinstance(x, CONTAINERS) and not foreign:

@@ -547,10 +547,8 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
             of_one = [x if a is None else _one_example(x, s, a) for x, s, a in zip(leaves, shapes, axes, strict=True)]
             with onp.errstate(all="ignore"):
                 out = batched(*rebuild_args(of_one), **kwargs)
-            rest = [
-                o.take([], axis) for o, axis in zip(tree_leaves(out), spread(out_axes, out, "out_axes"), strict=True)
-            ]
-            return tree_flatten(out)[1](rest)
+            parts, rebuild = tree_flatten(out)
+            return rebuild([o.take([], a) for o, a in zip(parts, spread(out_axes, out, "out_axes"), strict=True)])
         first = [x if a is None else _first(x, a) for x, a in zip(leaves, axes, strict=True)]
         trace = BatchTrace(size)
         boxed = [x if a is None else _box(h, x, a, trace) for h, x, a in zip(leaves, first, axes, strict=True)]
