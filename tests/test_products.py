@@ -13,6 +13,7 @@ import pytest
 import minnp.numpy as np
 from minnp import fx, grad, jit, nn, num_threads, policy, set_num_threads
 from minnp.core.cpu import contraction, products
+from minnp.core.jit import specialisation
 
 RNG = onp.random.default_rng(0)
 
@@ -146,6 +147,21 @@ def used(multiply: Any, *args: Any) -> tuple:
     """(the product, how often it kept NumPy's BLAS to one thread)"""
     Single.used = 0
     return onp.asarray(multiply(*args)), Single.used
+
+
+@pytest.mark.host("a backend's products are not NumPy's")
+def test_compiled_functions_leave_products_with_vectors_to_the_threads_of_numpys_blas(monkeypatch: Any) -> None:
+    monkeypatch.setattr(specialisation, "single_thread", Single)
+    a, v = np.array(draw((600, 500), "f8")), np.array(draw((500,), "f8"))
+    for f, alone in [
+        (lambda a, v: a @ v, 0),
+        (lambda a, v: 2 * (v @ a.T) + 1, 0),
+        (lambda a, v: a * 2 @ v, 1),  # our threads multiply by 2
+        (lambda a, v: a @ v + a.sum(), 1),
+    ]:
+        compiled = jit(f)
+        onp.testing.assert_allclose(compiled(a, v), f(onp.asarray(a), onp.asarray(v)), rtol=0, atol=1e-10)
+        assert used(compiled, a, v)[1] == alone
 
 
 @pytest.mark.host("where torch is preferred, its kernels multiply")

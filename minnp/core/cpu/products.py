@@ -287,9 +287,9 @@ def numpys(a: Any, b: Any) -> Any:
 
 
 def is_numpys(a: Any, b: Any) -> bool:
-    """Whether `matmul` is onp.matmul for matrices of these shapes, which compiled code then calls itself."""
-    shapes = [getattr(x, "shape", ()) for x in (a, b)]
-    return all(len(s) == 2 for s in shapes) and prod(shapes[0]) * shapes[1][1] <= LEAST
+    """Whether `matmul` is onp.matmul for a and b of these shapes, which compiled code then calls itself."""
+    left, right = (getattr(x, "shape", ()) for x in (a, b))
+    return 1 <= len(left) <= 2 and 1 <= len(right) <= 2 and prod(left) * prod(right[1:]) <= LEAST
 
 
 def stacked(a: Any, b: Any) -> Any:

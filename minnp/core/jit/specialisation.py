@@ -283,14 +283,23 @@ def lowered(graph: Graph, compiler: str, left: float | None = None) -> Graph:
 
 
 def alone(graph: Graph) -> Any:
-    """NumPy's BLAS on one thread, where large arrays are met, and by nothing that needs its threads; else None.
+    """NumPy's BLAS on one thread, where our threads meet large arrays, and nothing needs those of BLAS; else None.
 
-    They wait for more work at full speed for 30 milliseconds, on the cores on which our threads would run."""
-    rows = [n.target for n in graph.nodes if n.op == "call_function"]
-    if any(isinstance(row, Primitive) and row.name.startswith(BLAS) for row in rows):
+    They wait for more work at full speed for 30 milliseconds, on the cores on which our threads would run. A product
+    with a vector is theirs, who share its matrix."""
+    calls = [n for n in graph.nodes if n.op == "call_function"]
+    if any(isinstance(n.target, Primitive) and n.target.name.startswith(BLAS) for n in calls):
         return None
-    large = any(isinstance(m := n.meta.get("value"), Meta) and m.size >= LARGE for n in graph.nodes)
-    return single_thread() if large else None
+    met = [m for n in calls if not _leaves_threads(n) for m in (n, *n.all_input_nodes)]
+    return single_thread() if any(isinstance(m := n.meta.get("value"), Meta) and m.size >= LARGE for n in met) else None
+
+
+def _leaves_threads(node: Node) -> bool:
+    """Whether a node is a view, or NumPy's product with a vector."""
+    given = [m for n in node.all_input_nodes if isinstance(m := n.meta.get("value"), Meta)]
+    if not isinstance(node.target, Primitive) or node.target.name != "matmul":
+        return isinstance(node.target, Primitive) and node.target.view
+    return len(given) == 2 and 1 in (len(m.shape) for m in given)
 
 
 def _one(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:
