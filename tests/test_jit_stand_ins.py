@@ -19,7 +19,7 @@ import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.compiled import fastpath
 from minnp.core.jit import compilation
-from minnp.core.jit.jit import FEW, LONG_CALL, PLAIN, TIMED, Trial
+from minnp.core.jit.jit import FEW, LONG_CALL, PLAIN, TIMED, Plain, Trial
 from minnp.core.llvm import engine
 from minnp.core.rows.state import raises
 
@@ -174,6 +174,19 @@ def test_three_paths_are_given_up_where_the_function_itself_takes_less(monkeypat
     assert f.cache_info()["paths"] == 0
 
 
+def sorted_in_place(a: Any, low: int, high: int) -> Any:
+    if low < high:
+        i = low
+        for j in range(low, high):
+            if a[j] < a[high]:
+                a[i], a[j] = a[j], a[i]
+                i += 1
+        a[i], a[high] = a[high], a[i]
+        sorted_in_place(a, low, i - 1)
+        sorted_in_place(a, i + 1, high)
+    return a
+
+
 def test_many_paths_are_given_up_where_the_function_itself_takes_less() -> None:
     for seconds, ends in ((1e-5, True), (5e-4, False)):
         trial = Trial(0, 6)
@@ -181,6 +194,34 @@ def test_many_paths_are_given_up_where_the_function_itself_takes_less() -> None:
         assert trial.runs_plain(TIMED) and not trial.runs_plain(100 * TIMED)  # the last path served most of 1,200 calls
         trial.plain += [seconds] * PLAIN
         assert trial.ends(TIMED) == ends and not trial.runs_plain(TIMED)
+
+
+def test_a_function_whose_loops_take_longer_compiled_runs_as_it_is() -> None:
+    for seconds, rests in ((1e-5, True), (5e-5, False)):
+        plain = Plain(lambda args, kwargs: None)
+        for _ in range(TIMED):
+            assert not plain.tries()
+            plain.took(2e-5, True, True)
+        for _ in range(PLAIN):
+            assert plain.tries() and not plain.rest
+            plain.took(seconds, False, False)
+        assert bool(plain.rest) == rests and not plain.tries()
+    for took in (2e-5, 5e-4):  # longer calls, and those of which one took long, are not tried again
+        plain = Plain(lambda args, kwargs: None)
+        for _ in range(TIMED):
+            plain.took(took, True, True)
+        assert plain.tries() == (took < 1e-4)
+        plain.took(1.0, False, False)
+        assert not plain.tries() and not plain.rest
+
+
+def test_a_function_that_calls_itself_is_right_however_it_runs() -> None:
+    f = jit(sorted_in_place)
+    for k in range(3 * (TIMED + PLAIN)):
+        a = onp.random.default_rng(k).random(9)
+        x = np.array(a)
+        assert f(x, 0, 8) is x
+        onp.testing.assert_array_equal(x, onp.sort(a))
 
 
 @pytest.mark.host("about graphs on NumPy's kernels")

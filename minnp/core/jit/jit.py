@@ -52,6 +52,7 @@ KEYS = 8  # keys whose captures all ended before the function did, after which i
 IDLE = 4  # calls in a row in which no loop ran compiled, after which Python runs the function
 MANY_PATHS = 3  # to tell so many apart is timed
 TIMED, PLAIN, WORTH = 12, 4, 20e-6  # so many calls by paths, and of the function, where a call takes such seconds
+SHORT = 2e-4  # seconds of a call with compiled loops, from which on the function as it is is not tried beside it
 FEW = 4  # calls by a path of unrolled loops that are timed
 LONGER, LONG_CALL = 4, 0.1  # a call of the function that takes so many times as long, and such seconds, is no way
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
@@ -77,21 +78,39 @@ class Plain:
     """
 
     def __init__(self, run: Callable) -> None:
-        self.idle = self.rest = 0
+        self.idle = self.rest = self.slow = 0
         self.usual = 0.0
+        self.by_loops: list[float] = []
+        self.python: list[float] = []
         finish = lambda out, given, arguments: run(*arguments)
         self.plan = None if fastpath is None else fastpath.plan(tuple, finish, {}, (), (), (), ..., (), ())
         self.paths = [self]
 
     def took(self, seconds: float, looked: bool, ran: bool) -> None:
         """A call did; whether its loops were looked at, and one ran compiled."""
-        if not looked:
+        if looked:
+            self.idle = 0 if ran else self.idle + 1
+            self.usual = seconds
+            if self.idle > IDLE:
+                self.rest = 1 << min(self.idle - IDLE, 10)
+            if ran and len(self.by_loops) < TIMED:
+                self.by_loops.append(seconds)
+        elif self.rest:
             self.rest = self.rest - 1 if seconds < self.brief() else 0
-            return
-        self.idle = 0 if ran else self.idle + 1
-        self.usual = seconds
-        if self.idle > IDLE:
-            self.rest = 1 << min(self.idle - IDLE, 10)
+        elif self.tries():
+            self.python.append(seconds)
+            if len(self.python) == PLAIN and min(self.python) < min(self.by_loops):
+                self.slow += 1
+                self.rest, self.usual = TIMED << min(self.slow, 10), max(self.python)
+                self.by_loops, self.python = [], []
+
+    def tries(self) -> bool:
+        """Whether the next call is the function's as it is, timed: to look at loops of few turns takes longer than they
+        do, above all where a function calls itself."""
+        if len(self.by_loops) < TIMED or len(self.python) == PLAIN:
+            return False
+        least = min(self.by_loops)
+        return least < SHORT and (not self.python or self.python[-1] < LONGER * least)
 
     def brief(self) -> float:
         """The seconds of a call that is not given more to do."""
@@ -298,7 +317,7 @@ class Jitted(Dispatch):
         if plain is None:
             plain = self.plain[key] = Plain(lambda args, kwargs: self._waited(key, args, kwargs))
         before, began = RAN[0], perf_counter()
-        looks = not plain.rest
+        looks = not (plain.rest or plain.tries())
         out = self._eager(*args, **kwargs) if looks else self.function(*args, **kwargs)
         plain.took(perf_counter() - began, looks, RAN[0] != before)
         return out
