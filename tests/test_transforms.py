@@ -104,6 +104,18 @@ def test_the_value_of_a_function_without_slope_is_an_array_as_any_other() -> Non
         assert slope.shape == (2,)
 
 
+def test_what_depends_on_shapes_alone_moves_in_neither_mode() -> None:
+    def product(x: Any) -> Any:
+        path, text = np.einsum_path("ij,jk,kl->il", x, x, x, optimize="greedy")
+        assert type(path) is list and type(text) is str
+        return np.sum(np.einsum("ij,jk,kl->il", x, x, x, optimize=path))
+
+    x = np.eye(2)
+    onp.testing.assert_array_equal(jvp(product, (x,), (x + 1,))[1], np.sum(grad(product)(x) * (x + 1)))
+    along = lambda x: jvp(product, (x,), (x + 1,))[1]
+    onp.testing.assert_allclose(grad(along)(x), hvp(product)(x, x + 1) + grad(product)(x), rtol=1e-12)
+
+
 def test_jacobians_of_both_modes_agree() -> None:
     both = jacobian(vector)(X), jacobian(vector, mode="forward")(X)
     assert both[0].shape == (4, 3)

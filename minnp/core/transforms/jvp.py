@@ -43,15 +43,16 @@ class JvpTrace(Trace):
             y = type(y)([o if hasattr(o, "dtype") or row.name == "loop" else followed(row, o) for o in y])
         elif not hasattr(y, "dtype"):
             y = followed(row, y)
-        if not several and (dtype := getattr(y, "dtype", INT)).kind not in INEXACT:
+        kinds = [getattr(o, "dtype", INT).kind for o in (y if several else (y,))]
+        if not any(kind in INEXACT for kind in kinds):
             moving = [i for i, t in enumerate(tangents) if t is not None]
-            if dtype.kind in "OVSU" and moving:  # numbers in a form that has no tangents
+            if moving and any(kind in "OVSU" for kind in kinds):  # numbers in a form that has no tangents
                 raise no_rule(row, moving[0], primals[moving[0]].shape, primals[moving[0]].dtype)
             return y
         t = tangent(row, y, primals, tangents, params)
         if several:
-            moves = lambda o: getattr(o, "dtype", INT).kind in INEXACT
-            return type(y)(Tracer(self, o, fit(d, o)) if moves(o) else o for o, d in zip(y, t, strict=True))
+            moves = zip(y, t, kinds, strict=True)
+            return type(y)(Tracer(self, o, fit(d, o)) if kind in INEXACT else o for o, d, kind in moves)
         view = None
         if row.view and type(values[0]) is Tracer and overlapping(y, values[0]):
             view = (values[0], row, kept_params(params))
