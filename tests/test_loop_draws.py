@@ -371,6 +371,93 @@ def test_draws_are_constants_of_a_gradient():
             numpy.testing.assert_allclose(g(x, rng), expected, rtol=1e-14)
 
 
+def walk(p, stream):
+    """A path with a drift and a volatility, which may end early, or be struck."""
+    x, hits = 1.0, 0
+    for t in range(60):
+        x = x + p[0] * x * 0.01 + p[1] * x * stream.normal(0.0, 0.1)
+        if stream.uniform(-1.0, p[2]) < -0.9:
+            x *= 1 - 0.1 * stream.exponential(p[1])
+            hits += stream.poisson(2.0)
+        if hits > 6:
+            break
+    return x * hits
+
+
+def scaled(p, stream):
+    """What is drawn around a place, or as large as a scale, of which there are derivatives."""
+    total = p[0] * 0
+    for k in range(30):
+        total = total + stream.normal(p[0] * k, p[1]) ** 2 + stream.exponential(p[2]) * stream.uniform(p[1], p[2])
+    return total
+
+
+def filled(p, stream):
+    """What is drawn goes to an array, in place."""
+    a = p * np.ones(3)
+    for k in range(40):
+        a[k % 3] = a[k % 3] * 0.9 + a[(k + 1) % 3] * stream.standard_normal()
+    return a[0] * a[1] - a[2]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["Generator", "RandomState", "SFC64"])
+@pytest.mark.parametrize("f", [walk, scaled, filled], ids=lambda f: f.__name__)
+def test_loops_that_draw_are_differentiated(f, kind):
+    p, v = np.array([0.3, 0.8, 1.4]), np.array([1.0, -2.0, 0.5])
+    second = lambda f: lambda p, stream: minnp.jvp(lambda p: grad(f)(p, stream), (p,), (v,))[1]
+    for transform in (grad, lambda f: lambda p, stream: minnp.jvp(lambda p: f(p, stream), (p,), (v,))[1], second):
+        stream = fresh(kind, 3)
+        expected, after = transform(f)(p, stream), state(stream)
+        for g in (jit(transform(f)), transform(jit(f))):
+            runtime.RAN[0] = 0
+            for _ in range(3):
+                stream = fresh(kind, 3)
+                numpy.testing.assert_allclose(g(p, stream), expected, rtol=1e-11)
+                assert state(stream) == after
+            assert runtime.RAN[0] >= 3
+
+
+def test_a_loop_that_draws_and_raises_leaves_its_stream_as_python_does():
+    def f(x, stream, n):
+        for k in range(n):
+            x[k] = x[k] * stream.normal()
+        return np.sum(x)
+
+    for n in (5, 9):
+        outcomes, states = [], []
+        for g in (grad(f), jit(grad(f)), grad(jit(f))):
+            for _ in range(2):
+                stream = np.random.default_rng(1)
+                outcomes.append(outcome(lambda x: g(x.copy(), stream, n), (np.ones(7),)))
+                states.append(state(stream))
+        assert all(alike(x, outcomes[0]) for x in outcomes) and len({*states}) == 1
+
+
+def test_parameters_without_a_derivative_stay_pythons():
+    def f(p, stream):
+        total = p * 0
+        for _ in range(20):
+            total = total + p * stream.gamma(2.0) + stream.gamma(p)
+        return total
+
+    with pytest.raises(minnp.errors.NotDifferentiableError):
+        grad(f)(1.5, np.random.default_rng(0))
+    with pytest.raises(minnp.errors.NotDifferentiableError):
+        jit(grad(f))(1.5, np.random.default_rng(0))
+
+
+def test_more_numbers_than_there_was_room_for():
+    def f(p, stream, n):
+        total = 0.0
+        for _ in range(n):
+            total = total + p * stream.normal() * stream.integers(3)
+        return total
+
+    expected, got = (g(1.5, np.random.default_rng(0), 20_000) for g in (f, jit(grad(f))))
+    numpy.testing.assert_allclose(1.5 * got, expected, rtol=1e-10)
+
+
 def test_a_stream_that_the_function_makes_begins_anew_in_each_call():
     def f(n):
         rng = np.random.default_rng(7)

@@ -1008,7 +1008,7 @@ def test_functions_of_two_numbers_have_numpys_bits_and_warnings(name, dtype):
     assert not [r for r in minnp.report() if r["function"].startswith("loop in")]
 
 
-@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2", "nextafter", "heaviside", "float_power"])
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2", "nextafter", "heaviside", "float_power", "copysign"])
 def test_functions_of_two_numbers_have_their_eager_gradients(name):
     function = getattr(np, name)
 

@@ -1451,6 +1451,8 @@ def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterato
         return iter((strong(g, mul(g, share(x))), strong(g, mul(g, share(y)))))
     if op == "nextafter":
         return iter((g, c(0)))
+    if op == "copysign":
+        return iter((mul(g, f("copysign", f("copysign", c(1), x), mul(f("copysign", c(1), x), y))), c(0)))
     if op in ("min", "max"):
         return iter((None, None))
     one = {

@@ -5,10 +5,14 @@ NumPy publishes for compilers (`BitGenerator.ctypes`); all else NumPy's method c
 draw is an expression ("double" and "word" of a function and a state, "drawn" of a method and its arguments) that stands
 alone in an assignment, and no pass but the lowering sees a program that has one. Where Python has to run the loop after
 all, the streams are set back.
+
+A loop that is differentiated runs once to draw (`recording`); what is differentiated is the program that is given these
+numbers (`replaying`).
 """
 
 from __future__ import annotations
 
+import copy
 import ctypes
 import functools
 import platform
@@ -20,7 +24,8 @@ from typing import Any
 import numpy as onp
 
 from ..graph.streams import Legacy
-from .ir import BOOL, FLOAT, INT, Assign, E, If, Input, Kind, Program, While, const
+from .ir import BOOL, F8, FLOAT, I8, INT, Array, Assign, Check, E, If, Input, Kind, Program, Store, While, const, mapped
+from .operations import NotUnderstood
 
 # The methods that draw a number, and their parameters: what is among the last ones may be left out.
 UNIFORM = ("rand", "random", "random_sample", "ranf", "sample")
@@ -46,6 +51,7 @@ PARAMETERS = {
 }
 WHOLE = ("randint", "integers", "binomial", "negative_binomial", "geometric", "logseries", "poisson", "zipf")
 BY_ANOTHER = {"randn": "standard_normal"}
+SCALED = {"normal": "standard_normal", "exponential": "standard_exponential"}
 # Methods of RandomState that keep no normal number for the next one, which is a part of its state besides its bits.
 KEEPING_NO_NORMAL = {
     "randint",
@@ -111,6 +117,8 @@ def drawn(t: Any, source: Any, base: type, name: str, args: list, kwargs: dict) 
         below = _below(t, source, base, given)
         if below is not None:
             return E("copy", (below,), Kind("i8"), below.low, below.high) if name == "integers" else below
+    if given and name in SCALED and not (name == "normal" and not ROUNDS_TWICE):
+        return _scaled(t, source, base, name, given)
     whole = name in WHOLE
     kind = FLOAT if not whole else Kind("i8") if name == "integers" else INT
     low = high = None
@@ -123,6 +131,17 @@ def drawn(t: Any, source: Any, base: type, name: str, args: list, kwargs: dict) 
 
 
 WORD = 2**32 - 1
+
+
+def _scaled(t: Any, source: Any, base: type, name: str, given: list[E]) -> E:
+    """As NumPy computes it: the place, and what the method without parameters draws times the scale."""
+    *place, scale = given if name != "normal" or len(given) == 2 else (*given, const(1.0))
+    place, scale = [t.temporary(t.cast(x, F8)) for x in place], t.temporary(t.cast(scale, F8))
+    sign = t.temporary(E("copysign", (const(1.0), scale), FLOAT))
+    t.check(E("gt", (sign, const(0.0)), BOOL, 0, 1))
+    x = t.temporary(E("drawn", tuple(_inputs(t, source, base, SCALED[name])), FLOAT))
+    x = t.temporary(E("mul", (scale, x), FLOAT))
+    return t.temporary(E("add", (*place, x), FLOAT)) if place else x
 
 
 def _below(t: Any, source: Any, base: type, given: list[E]) -> E | None:
@@ -227,6 +246,60 @@ def _inputs(t: Any, source: Any, base: type, method: str) -> list[E]:
             t.program.inputs.append(Input(f"{name}.in", INT, None, False))
             t.program.kinds[f"{name}.in"] = INT
     return [E("var", (f"{name}.in",), INT) for name in names]
+
+
+# ------------------------------------------------------------------ numbers drawn before
+REALS, WHOLES, COUNTS = "<reals>", "<wholes>", "<counts>"  # what was drawn, and how many of each
+
+
+def recording(program: Program) -> Program:
+    """The program that writes what it draws to arrays that it is given, REALS and WHOLES, and to COUNTS how many. It
+    fails as "full" where they are too short."""
+    return _beside(program, True)
+
+
+def replaying(program: Program) -> Program:
+    """The program that draws nothing: it reads these arrays. Raises NotUnderstood where what is drawn may have a
+    derivative in a parameter."""
+    addresses = {f"{name}.in" for names in program.draws.values() for name in names}
+    out = _beside(program, False)
+    out.inputs = [i for i in out.inputs if i.name not in addresses]
+    out.draws = {}
+    return out
+
+
+def _beside(program: Program, records: bool) -> Program:
+    out = copy.copy(program)
+    out.arrays, out.kinds, out.elements = {**program.arrays}, {**program.kinds}, True
+    out.beginning = None
+    given = [(REALS, F8), (WHOLES, I8), *[(COUNTS, I8)][: int(records)]]
+    out.inputs = [*program.inputs, *(Input(name, kind, 1, records) for name, kind in given)]
+    for name, kind in given:
+        out.arrays[name] = Array(name, kind, 1, name)
+    places = {name: E("var", (f"{name}.at",), INT, 0, 2**40) for name, _ in given[:2]}
+    out.kinds |= {f"{name}.at": INT for name in places}
+
+    def one(s: Any) -> Any:
+        if type(s) is not Assign or s.value.op not in ("double", "word", "drawn"):
+            return s
+        real = s.value.kind.letter == "f"
+        name, kind = given[not real]
+        at = places[name]
+        room = Check(E("lt", (at, out.arrays[name].dims[0]), BOOL, 0, 1), "full" if records else "again")
+        after = Assign(f"{name}.at", E("add", (at, const(1)), INT, 0, 2**40))
+        if records:
+            drawn = E("var", (s.name,), s.value.kind)
+            return [room, s, Store(name, (at,), drawn if real else E("cast", (drawn,), I8)), after]
+        parameters = s.value.args[1:] if s.value.op == "drawn" and real else ()
+        if any(x.op != "const" and x.kind.letter == "f" for x in parameters):
+            raise NotUnderstood("the derivative of a random number in the parameters of its distribution", program.line)
+        read = E("load", (name, at), kind)
+        return [room, Assign(s.name, E("copy", (read,), s.value.kind, s.value.low, s.value.high)), after]
+
+    out.body = [*(Assign(f"{name}.at", const(0)) for name in places), *mapped(program.body, lambda e: e, one)]
+    if records:
+        out.body += [Store(COUNTS, (const(k),), at) for k, at in enumerate(places.values())]
+    return out
 
 
 class Words:

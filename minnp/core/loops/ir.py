@@ -357,7 +357,8 @@ def statements(body: list) -> list:
 
 
 def mapped(body: list, one: Callable[[E], E], last: Callable = lambda s: s) -> list:
-    """Statements with one(e) in the place of each of their expressions; then last(s) in that of each statement."""
+    """Statements with one(e) in the place of each of their expressions; then last(s), a statement or a list of some, in
+    that of each statement."""
     out: list = []
     for s in body:
         changed: dict[str, Any] = {}
@@ -368,7 +369,8 @@ def mapped(body: list, one: Callable[[E], E], last: Callable = lambda s: s) -> l
                 changed[field] = one(value)
             elif type(value) is tuple:
                 changed[field] = tuple([one(x) if isinstance(x, E) else x for x in value])
-        out.append(last(s._replace(**changed)))
+        found = last(s._replace(**changed))
+        out += found if type(found) is list else [found]
     return out
 
 

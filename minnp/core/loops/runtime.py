@@ -41,10 +41,11 @@ from .building import Static
 from .compiled import BUG, Again, Code, Undrawn, Unnoted, affordable, maker
 from .counted import operations
 from .derivative import adjoint, tangent
-from .draws import Streams
+from .draws import REALS, WHOLES, Streams, recording, replaying
 from .errors import failure
 from .frontend import LIMIT, translate
 from .ir import (
+    I8,
     INT,
     KINDS,
     WORD,
@@ -191,6 +192,8 @@ class Compiled:
         self.row: Any = None
         self.code: Any = None
         self.by_value: Any = None
+        self.drawn: Any = None  # what runs it with the numbers that it draws given,
+        self.recorder: Any = None  # which this code draws
         self.by_values = False  # whether it is that of another
         self.noting = False  # whether it was tried to compile what says of what NumPy warns
         self.why = ""
@@ -701,9 +704,6 @@ def _run(
             _items(variable, x, True, values)
     streams = None
     if program.draws:
-        if any(map(_rewritten, map(_raw, values.values()))):
-            _say(site, f, "it draws random numbers, and is differentiated or batched")
-            return None
         if default_device() is not None:
             return None
         streams = Streams(program, there)
@@ -728,6 +728,8 @@ def _run(
             if not program.nested and turns(program, values) <= FEW:
                 return None
             return _after(watching, "captured code draws random numbers in a loop", site, f, names)
+        if followed:
+            return _run_drawn(site, f, found, given, names, values, there, streams)
         if any(type(v) in (Tracer, Live) for v in raw):
             return None
     lists = {name: held[name] for name, growing in program.lists.items() if not growing.own}
@@ -953,6 +955,52 @@ def _run_by_value(site: Site, f: Any, found: Compiled, given: dict, names: dict,
     other = found.by_value
     there = other.outside.now(_resolving(site, f), names)
     return None if other.row is None or there is None else _run(site, f, other, given, names, values, there)
+
+
+def _run_drawn(
+    site: Site, f: Any, found: Compiled, given: dict, names: dict, values: dict, there: dict, streams: Streams
+) -> dict | None:
+    """The loop by the program that is given the numbers that it draws; it runs once to draw them."""
+    raw = [_raw(values[name]) for name in found.code.names]
+    if any(type(t) is BatchTrace for v in raw for t in _followed(v)):
+        _say(site, f, "it draws random numbers, and is batched")
+        return None
+    if found.drawn is None:
+        found.drawn = Compiled(found.outside)
+        found.drawn.by_values, found.drawn.noting = found.by_values, True
+        try:
+            found.drawn.code = Code(replaying(found.code.program), failure)
+            found.drawn.row = LoopRow(found.drawn.code)
+            found.recorder = Code(recording(found.code.program), failure, agreed=True)
+        except NotUnderstood as no:
+            found.drawn.why = no.why
+    if found.drawn.row is None:
+        _say(site, f, found.drawn.why)
+        return None
+    drawn = _recorded(found.recorder, [concrete(v) for v in raw], streams)
+    out = None if drawn is None else _run(site, f, found.drawn, given, names, values | drawn, there)
+    if drawn is not None and out is None:
+        streams.restore()
+    return out
+
+
+def _recorded(code: Code, values: list, streams: Streams) -> dict[str, Any] | None:
+    """What a loop draws; None, and the streams as they were, where Python has to run it."""
+    room, first, given = 1 << 12, len(code.written) - 3, len(values)
+    donate = {first + k: (given + k, False) for k in range(3)}
+    while 16 * room <= budget.kept:
+        arrays = onp.empty(room), onp.empty(room, I8.dtype), onp.zeros(2, I8.dtype)
+        try:
+            with nullcontext() if code.built or code.baseline else code.first_run():
+                done = code.once([*values, *arrays], donate, streams) is not None
+        except Exception:
+            streams.restore()
+            return None
+        if done:
+            return {name: a[:n].copy() for name, a, n in zip((REALS, WHOLES), arrays, arrays[2])}
+        streams.restore()
+        room *= 8
+    return None
 
 
 def _rewritten(v: Any) -> bool:
