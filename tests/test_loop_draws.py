@@ -371,10 +371,55 @@ def test_draws_are_constants_of_a_gradient():
             numpy.testing.assert_allclose(g(x, rng), expected, rtol=1e-14)
 
 
+@pytest.mark.parametrize("kind", CLASSES)
+def test_arrays_of_draws_are_numpys(kind):
+    """Every method, in one loop: one gives numbers to the next."""
+    owner, cls = "np.random" if kind == "numpy's own" else "stream", CLASSES[kind]
+    lines = []
+    for name, args in NAMES.items():
+        size = "n, 3" if name in ("rand", "randn") else ", ".join([*map(str, args), "size=(n, i % 3 + 1)"])
+        if hasattr(cls, name):
+            lines += [
+                f"        {name} = {owner}.{name}({size})",
+                f"        out[i % 3] += {name}[0, i % 3] + {name}[-1, 0]",
+            ]
+    calls = (
+        "normal(0.5, out[0] * 0 + 2, n)",
+        "normal(size=n)",
+        "exponential(size=(n, 1, 2))",
+        "uniform(0.5, size=n)",
+    )
+    for k, call in enumerate(calls):
+        lines += [
+            f"        x{k} = {owner}.{call}",
+            f"        x{k}[:] = x{k} * 2",
+            f"        out[i % 3] -= np.max(x{k})",
+        ]
+    source = "def f(stream, n):\n    out = np.zeros(3)\n    for i in range(20):\n"
+    check(defined(source + "\n".join(lines) + "\n    return out, x2\n"), kind, 4)
+
+
+@pytest.mark.parametrize(
+    "call", ["normal(0.0, s, 2)", "exponential(s, 2)", "uniform(0.0, s, 2)", "normal(0.0, 1.0, n)"]
+)
+@pytest.mark.parametrize("s", [0.0, -0.0, -1.0, math.nan, math.inf])
+def test_what_numpy_refuses_and_takes_of_scales(call, s):
+    source = f"""def f(stream, a, s, n):
+    for k in range(30):
+        a[k % 2] = stream.{call}[0] + stream.{call.replace(", 2)", ")")}
+    return a
+"""
+    for kind in ("Generator", "RandomState"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            for n in (1, 0, -1):
+                check(defined(source.replace("1.0, n)\n", "1.0)\n")), kind, np.zeros(2), s, n, compiled=False)
+
+
 def walk(p, stream):
     """A path with a drift and a volatility, which may end early, or be struck."""
     x, hits = 1.0, 0
-    for t in range(60):
+    for _ in range(60):
         x = x + p[0] * x * 0.01 + p[1] * x * stream.normal(0.0, 0.1)
         if stream.uniform(-1.0, p[2]) < -0.9:
             x *= 1 - 0.1 * stream.exponential(p[1])
@@ -400,13 +445,22 @@ def filled(p, stream):
     return a[0] * a[1] - a[2]
 
 
+def arrays(p, stream):
+    """Rows of numbers drawn at once, around a place and as large as a scale."""
+    x, last = np.ones((4, 3)), np.zeros((4, 3))
+    for k in range(20):
+        x = x + p[0] * x * 0.01 + p[1] * x * stream.normal(0.0, 0.1, (4, 3)) + stream.normal(p[2], p[1], 3)
+        last[k % 4] += x[k % 3] * stream.uniform(p[0], 1.0, 3) * stream.poisson(2.0, 3)
+    return np.mean(x**2) + np.sum(last)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["Generator", "RandomState", "SFC64"])
-@pytest.mark.parametrize("f", [walk, scaled, filled], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [walk, scaled, filled, arrays], ids=lambda f: f.__name__)
 def test_loops_that_draw_are_differentiated(f, kind):
     p, v = np.array([0.3, 0.8, 1.4]), np.array([1.0, -2.0, 0.5])
-    second = lambda f: lambda p, stream: minnp.jvp(lambda p: grad(f)(p, stream), (p,), (v,))[1]
-    for transform in (grad, lambda f: lambda p, stream: minnp.jvp(lambda p: f(p, stream), (p,), (v,))[1], second):
+    along = lambda f: lambda p, stream: minnp.jvp(lambda p: f(p, stream), (p,), (v,))[1]
+    for transform in (grad, along, lambda f: along(grad(f))):
         stream = fresh(kind, 3)
         expected, after = transform(f)(p, stream), state(stream)
         for g in (jit(transform(f)), transform(jit(f))):
@@ -420,6 +474,7 @@ def test_loops_that_draw_are_differentiated(f, kind):
 
 def test_a_loop_that_draws_and_raises_leaves_its_stream_as_python_does():
     def f(x, stream, n):
+        x = x.copy()
         for k in range(n):
             x[k] = x[k] * stream.normal()
         return np.sum(x)
@@ -429,9 +484,10 @@ def test_a_loop_that_draws_and_raises_leaves_its_stream_as_python_does():
         for g in (grad(f), jit(grad(f)), grad(jit(f))):
             for _ in range(2):
                 stream = np.random.default_rng(1)
-                outcomes.append(outcome(lambda x: g(x.copy(), stream, n), (np.ones(7),)))
+                outcomes.append(outcome(g, (np.ones(7), stream, n)))
                 states.append(state(stream))
-        assert all(alike(x, outcomes[0]) for x in outcomes) and len({*states}) == 1
+        assert all(alike(x, outcomes[0]) for x in outcomes)
+        assert len({*states}) == 1
 
 
 def test_parameters_without_a_derivative_stay_pythons():

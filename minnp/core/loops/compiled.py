@@ -391,7 +391,7 @@ def fails_late(body: list, written: bool = False) -> bool:
     for s in body:
         again = type(s) in (For, While, Define)
         written = written or any(type(x) is Store for x in statements([s] if again else []))
-        may_fail = type(s) in (Alloc, Check) or (type(s) is Assign and s.value.op == "drawn")
+        may_fail = type(s) in (Alloc, Check) or (type(s) is Assign and s.value.op in ("drawn", "filled"))
         if (may_fail and written) or any(fails_late(inner, written) for inner in parts(s)):
             return True
         written = written or any(type(x) is Store for x in statements([s]))

@@ -24,7 +24,27 @@ from typing import Any
 import numpy as onp
 
 from ..graph.streams import Legacy
-from .ir import BOOL, F8, FLOAT, I8, INT, Array, Assign, Check, E, If, Input, Kind, Program, Store, While, const, mapped
+from .building import Tup
+from .ir import (
+    BOOL,
+    F8,
+    FLOAT,
+    I8,
+    INT,
+    Array,
+    Assign,
+    Check,
+    E,
+    For,
+    If,
+    Input,
+    Kind,
+    Program,
+    Store,
+    While,
+    const,
+    mapped,
+)
 from .operations import NotUnderstood
 
 # The methods that draw a number, and their parameters: what is among the last ones may be left out.
@@ -92,40 +112,40 @@ def function_of(f: Any) -> str | None:
     return None
 
 
-def drawn(t: Any, source: Any, base: type, name: str, args: list, kwargs: dict) -> E:
-    """A number drawn of the stream at `source` (None: NumPy's own), as the translator t emits it. Raises
-    NotUnderstood."""
+def drawn(t: Any, source: Any, base: type, name: str, args: list, kwargs: dict) -> E | Array:
+    """A number, or an array of some, drawn of the stream at `source` (None: NumPy's own), as the translator t emits it.
+    Raises NotUnderstood."""
     if name not in PARAMETERS or not hasattr(base, name):
         raise t.fail(f"the method {name} of a random stream")
-    given = t.arguments(PARAMETERS[name], args, kwargs)
+    if name in ("rand", "randn"):
+        args, kwargs = [], {**kwargs, **({"size": Tup(args)} if args else {})}
+    *given, size = t.arguments(f"{PARAMETERS[name]} size", args, kwargs)
     while given and given[-1] is None:
         given.pop()
     if not all(isinstance(x, E) and len(x.kinds) == 1 and x.kind.letter in "if" for x in given):
         raise t.fail(f"{name} of a random stream with these arguments")
     given = [t.frozen(x) for x in given]
+    if size is not None:
+        return _array(t, source, base, name, given, size.items if isinstance(size, Tup) else [size])
     if DIRECT and (name in UNIFORM or (name == "uniform" and ROUNDS_TWICE)):
         x = t.temporary(E("double", tuple(_inputs(t, source, base, "")), FLOAT))
         if name in UNIFORM:
             return x
-        low, high = [t.temporary(t.cast(e, Kind("f8"))) for e in (*given, *[const(0.0), const(1.0)][len(given) :])]
-        width = t.temporary(E("sub", (high, low), FLOAT))
-        t.check(E("finite", (width,), BOOL, 0, 1))
-        if base is onp.random.Generator:
-            t.check(E("ge", (width, const(0.0)), BOOL, 0, 1))
-        return t.temporary(E("add", (low, t.temporary(E("mul", (width, x), FLOAT))), FLOAT))
+        return _moved(t, _moving(t, base, name, given), x)
     if name in ("randint", "integers") and DIRECT and integers_are_known():
         below = _below(t, source, base, given)
         if below is not None:
             return E("copy", (below,), Kind("i8"), below.low, below.high) if name == "integers" else below
-    if given and name in SCALED and not (name == "normal" and not ROUNDS_TWICE):
-        return _scaled(t, source, base, name, given)
+    if given and name in SCALED and moves(name):
+        x = t.temporary(E("drawn", tuple(_inputs(t, source, base, SCALED[name])), FLOAT))
+        return _moved(t, _moving(t, base, name, given), x)
     whole = name in WHOLE
     kind = FLOAT if not whole else Kind("i8") if name == "integers" else INT
     low = high = None
     if name in ("randint", "integers") and given:
         low = given[0].low if len(given) > 1 else 0
         high = max(given[-1].high - 1, low)
-    given = [t.cast(x, Kind("f8")) if x.kind.letter == "f" else t.cast(x, Kind("i8")) for x in given]
+    given = [t.cast(x, F8 if x.kind.letter == "f" else I8) for x in given]
     (method,) = _inputs(t, source, base, name)
     return t.temporary(E("drawn", (method, *given), kind, low, high))
 
@@ -133,15 +153,59 @@ def drawn(t: Any, source: Any, base: type, name: str, args: list, kwargs: dict) 
 WORD = 2**32 - 1
 
 
-def _scaled(t: Any, source: Any, base: type, name: str, given: list[E]) -> E:
-    """As NumPy computes it: the place, and what the method without parameters draws times the scale."""
-    *place, scale = given if name != "normal" or len(given) == 2 else (*given, const(1.0))
-    place, scale = [t.temporary(t.cast(x, F8)) for x in place], t.temporary(t.cast(scale, F8))
-    sign = t.temporary(E("copysign", (const(1.0), scale), FLOAT))
+def moves(name: str) -> bool:
+    """Whether compiled code moves what a method without parameters draws as NumPy does, to the bit."""
+    return name == "exponential" or ROUNDS_TWICE
+
+
+def _moving(t: Any, base: type, name: str, given: list[E]) -> tuple[E | None, E]:
+    """What is added to numbers of a method without parameters, and before that multiplied with them; what NumPy refuses
+    is Python's."""
+    given = [t.temporary(t.cast(x, F8)) for x in given]
+    if name == "uniform":
+        low, high = *given, *[const(0.0), const(1.0)][len(given) :]
+        width = t.temporary(E("sub", (high, low), FLOAT))
+        t.check(E("finite", (width,), BOOL, 0, 1))
+        if base is onp.random.Generator:
+            _not_negative(t, width)
+        return low, width
+    place, scale = (None, *given) if name == "exponential" else (*given, *[const(1.0)][len(given) - 1 :])
+    _not_negative(t, scale)
+    return place, scale
+
+
+def _not_negative(t: Any, x: E) -> None:
+    """NumPy refuses -0.0, too."""
+    sign = t.temporary(E("copysign", (const(1.0), x), FLOAT))
     t.check(E("gt", (sign, const(0.0)), BOOL, 0, 1))
-    x = t.temporary(E("drawn", tuple(_inputs(t, source, base, SCALED[name])), FLOAT))
+
+
+def _moved(t: Any, by: tuple[E | None, E], x: E) -> E:
+    place, scale = by
     x = t.temporary(E("mul", (scale, x), FLOAT))
-    return t.temporary(E("add", (*place, x), FLOAT)) if place else x
+    return x if place is None else t.temporary(E("add", (place, x), FLOAT))
+
+
+def _array(t: Any, source: Any, base: type, name: str, given: list[E], size: list) -> Array:
+    """An array [*size] of numbers, drawn by NumPy's method at once."""
+    if not size:
+        raise t.fail("an array without axes that is drawn")
+    lengths, whole, by = [t.length(n) for n in size], name in WHOLE, None
+    if (name == "uniform" or (given and name in SCALED)) and moves(name):
+        by = _moving(t, base, name, given)
+        name, given = SCALED.get(name, "random_sample"), []
+    out = t.new(lengths, I8 if whole else F8, False)
+    count = const(1)
+    for n in lengths:
+        count = t.temporary(E("mul", (count, n), INT, 0, 2**40))
+    given = [t.temporary(t.cast(x, F8 if x.kind.letter == "f" else I8)) for x in given]
+    (method,) = _inputs(t, source, base, f"{name}[]")
+    t.temporary(E("filled", (method, out.name, count, *given), INT))
+    t.written(out)
+    if by is not None:
+        move = lambda index: Store(out.name, tuple(index), _moved(t, by, t.element(out, index)))
+        t.over(out.dims, lambda index: t.emit(move(index)))
+    return out
 
 
 def _below(t: Any, source: Any, base: type, given: list[E]) -> E | None:
@@ -280,21 +344,34 @@ def _beside(program: Program, records: bool) -> Program:
     out.kinds |= {f"{name}.at": INT for name in places}
 
     def one(s: Any) -> Any:
-        if type(s) is not Assign or s.value.op not in ("double", "word", "drawn"):
+        if type(s) is not Assign or s.value.op not in ("double", "word", "drawn", "filled"):
             return s
-        real = s.value.kind.letter == "f"
-        name, kind = given[not real]
-        at = places[name]
-        room = Check(E("lt", (at, out.arrays[name].dims[0]), BOOL, 0, 1), "full" if records else "again")
-        after = Assign(f"{name}.at", E("add", (at, const(1)), INT, 0, 2**40))
-        if records:
-            drawn = E("var", (s.name,), s.value.kind)
-            return [room, s, Store(name, (at,), drawn if real else E("cast", (drawn,), I8)), after]
-        parameters = s.value.args[1:] if s.value.op == "drawn" and real else ()
-        if any(x.op != "const" and x.kind.letter == "f" for x in parameters):
+        whole = (program.arrays[s.value.args[1]] if s.value.op == "filled" else s.value).kind.letter != "f"
+        name, kind = given[whole]
+        at, add = places[name], lambda x, y: E("add", (x, y), INT, 0, 2**40)
+        if s.value.op == "filled":
+            _, array, count, *parameters = s.value.args
+            index, flat = [], const(0)
+            for axis, d in enumerate(program.arrays[array].dims):
+                index.append(E("var", (f"{s.name}.{axis}",), INT, 0, 2**40))
+                out.kinds[index[-1].args[0]] = INT
+                flat = add(E("mul", (flat, d), INT, 0, 2**40), index[-1]) if axis else index[-1]
+            store = Store(array, tuple(index), E("load", (name, add(at, flat)), kind))
+            if records:
+                store = Store(name, (add(at, flat),), E("load", (array, *index), kind))
+            for k, d in reversed([*zip(index, program.arrays[array].dims)]):
+                store = For(k.args[0], const(0), d, 1, [store])
+            moved: list = [s, store] if records else [store]
+        else:
+            count, parameters = const(1), s.value.args[1:] if s.value.op == "drawn" else ()
+            drawn, read = E("var", (s.name,), s.value.kind), E("load", (name, at), kind)
+            moved = [s, Store(name, (at,), E("cast", (drawn,), I8) if whole else drawn)]
+            if not records:
+                moved = [Assign(s.name, E("copy", (read,), s.value.kind, s.value.low, s.value.high))]
+        if not (records or whole) and any(x.op != "const" and x.kind.letter == "f" for x in parameters):
             raise NotUnderstood("the derivative of a random number in the parameters of its distribution", program.line)
-        read = E("load", (name, at), kind)
-        return [room, Assign(s.name, E("copy", (read,), s.value.kind, s.value.low, s.value.high)), after]
+        room = E("le", (add(at, count), out.arrays[name].dims[0]), BOOL, 0, 1)
+        return [Check(room, "full" if records else "again"), *moved, Assign(f"{name}.at", add(at, count))]
 
     out.body = [*(Assign(f"{name}.at", const(0)) for name in places), *mapped(program.body, lambda e: e, one)]
     if records:
@@ -332,6 +409,14 @@ def words_lie_first() -> bool:
     )
 
 
+def fill(drawn: Any, address: int, count: int, *given: Any) -> None:
+    """Numbers that a method draws at once, to an address. Raises ValueError where they are no numbers of 8 bytes."""
+    x = drawn(*given, size=count)
+    if x.dtype.itemsize != 8:
+        raise ValueError(x.dtype)
+    ctypes.memmove(address, x.ctypes.data, x.nbytes)
+
+
 class Streams:
     """The streams of one run of a program, and what it is given for them.
 
@@ -351,6 +436,7 @@ class Streams:
             stream = STREAM if source is None else there[source]
             legacy = base is onp.random.RandomState
             bits = stream._bit_generator if legacy else stream.bit_generator
+            method, many = method.removesuffix("[]"), method.endswith("[]")
             replaced = not PARAMETERS.keys().isdisjoint(getattr(stream, "__dict__", ()))
             if replaced or not isinstance(bits, onp.random.BitGenerator):
                 self.known = False
@@ -365,8 +451,10 @@ class Streams:
                 function = ctypes.cast(function, ctypes.c_void_p).value
                 self.values |= dict(zip(names, (function, bits.ctypes.state_address)))
                 continue
-            name = "random_sample" if legacy and method in UNIFORM else BY_ANOTHER.get(method, method)
-            self.methods.append(getattr(base, name).__get__(stream))
+            uniform = "random_sample" if legacy else "random"
+            name = uniform if method in UNIFORM else BY_ANOTHER.get(method, method)
+            drawn = getattr(base, name).__get__(stream)
+            self.methods.append(functools.partial(fill, drawn) if many else drawn)
             self.values[names[0]] = id(self.methods[-1])
 
     def __enter__(self) -> None:

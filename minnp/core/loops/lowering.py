@@ -225,6 +225,11 @@ class NotLowered(Exception):
     """Something that has no instructions here."""
 
 
+def api(name: str) -> str:
+    """A function of Python's."""
+    return f"inttoptr (i64 {symbol(name)} to ptr)"
+
+
 def type_of(kind: Kind) -> str:
     return TYPES.get(kind.code) or f"i{kind.dtype.itemsize * 8}"
 
@@ -565,7 +570,7 @@ class Lowering:
         load("status", "i64", "%slots")
         out.append(f'  %stopped = icmp eq i64 %"status", {SIGNALLED}')
         out.append("  br i1 %stopped, label %raised, label %returned\nraised:\n  ret ptr null\nreturned:")
-        out.append(f"  call void inttoptr (i64 {symbol('Py_IncRef')} to ptr)(ptr inttoptr (i64 {id(None)} to ptr))")
+        out.append(f"  call void {api('Py_IncRef')}(ptr inttoptr (i64 {id(None)} to ptr))")
         out.append(f"  ret ptr inttoptr (i64 {id(None)} to ptr)")
         return "\n".join(out) + "\n"
 
@@ -921,7 +926,7 @@ class Lowering:
         self.put(f"br i1 {self.do(f'icmp eq i64 {now}, 0')}, label %{ask}, label %{go}")
         self.at(ask)
         self.put(f"store i64 {turns}, ptr {left}")
-        raised = self.do(f"call i32 inttoptr (i64 {symbol('PyErr_CheckSignals')} to ptr)()")
+        raised = self.do(f"call i32 {api('PyErr_CheckSignals')}()")
         self.put(f"br i1 {self.do(f'icmp eq i32 {raised}, 0')}, label %{go}, label %{stop}")
         self.at(stop)
         self.write_slot(STATUS, str(SIGNALLED), INT)
@@ -1099,6 +1104,12 @@ class Lowering:
             return self.do(f"fmul {t} {x}, {x}")
         if kind == F8 and power in (1.5, -1.5, 2.5, -2.5):
             return self.half_power(self.value(e.args[0]), float(power))
+        if e.op == "filled":  # by a method that is given where the array lies, and how many numbers it has
+            method, array, *given = e.args
+            address = self.do(f"ptrtoint ptr {self.base(array)} to i64")
+            found = self.called(self.value(method), [address, *map(self.value, given)], [INT, *[a.kind for a in given]])
+            self.put(f"call void {api('Py_DecRef')}(ptr {found})")
+            return "0"
         args = [self.value(a) for a in e.args]
         if e.op in ("double", "word"):  # by a function of the bit generator, of its state
             function, state = (self.do(f"inttoptr i64 {a} to ptr") for a in args)
@@ -1115,16 +1126,23 @@ class Lowering:
         return self.integer(e.op, args, given, kind, e)
 
     def drawn(self, e: E, args: list[str]) -> str:
-        """What a method of Python's returns, a number; where it raises, Python has to run the loop."""
-        api = lambda name: f"inttoptr (i64 {symbol(name)} to ptr)"
-        method = self.do(f"inttoptr i64 {args[0]} to ptr")
-        if len(args) == 1:
+        """What a method of Python's returns, a number."""
+        found = self.called(args[0], args[1:], [a.kind for a in e.args[1:]])
+        convert = "PyFloat_AsDouble" if e.kind.letter == "f" else "PyLong_AsLongLong"
+        x = self.do(f"call {type_of(e.kind)} {api(convert)}(ptr {found})")
+        self.put(f"call void {api('Py_DecRef')}(ptr {found})")
+        return x
+
+    def called(self, method: str, args: list[str], kinds: list[Kind]) -> str:
+        """The object that a method of Python's returns; where it raises, Python has to run the loop."""
+        method = self.do(f"inttoptr i64 {method} to ptr")
+        if not args:
             found = self.do(f"call ptr {api('PyObject_CallNoArgs')}(ptr {method})")
         else:
-            letters = "".join("d" if a.kind.letter == "f" else "L" for a in e.args[1:])
+            letters = "".join("d" if k.letter == "f" else "L" for k in kinds)
             name, n = f"@given.{letters}", len(letters) + 1
             self.declared[name] = f'{name} = private constant [{n} x i8] c"{letters}\\00"'
-            given = ", ".join(f"{type_of(a.kind)} {x}" for a, x in zip(e.args[1:], args[1:]))
+            given = ", ".join(f"{type_of(k)} {x}" for k, x in zip(kinds, args))
             called = f"call ptr (ptr, ptr, ...) {api('PyObject_CallFunction')}(ptr {method}, ptr {name}, {given})"
             found = self.do(called)
         fine, raised = self.do(f"icmp ne ptr {found}, null"), self.label("raised")
@@ -1135,10 +1153,7 @@ class Lowering:
         self.put(f"br label %{ready}")
         self.at(ready)
         self.refuse(fine, "draw")
-        convert = "PyFloat_AsDouble" if e.kind.letter == "f" else "PyLong_AsLongLong"
-        x = self.do(f"call {type_of(e.kind)} {api(convert)}(ptr {found})")
-        self.put(f"call void {api('Py_DecRef')}(ptr {found})")
-        return x
+        return found
 
     def constant(self, x: Any, kind: Kind) -> str:
         if kind.letter == "c":
@@ -1548,7 +1563,7 @@ def definitions(body: list) -> dict[str, E]:
             found[s.name] = s.value
         elif type(s) is For:
             count[s.var] = 2
-    reads = ("load", "double", "word", "drawn")
+    reads = ("load", "double", "word", "drawn", "filled")
     return {n: e for n, e in found.items() if count[n] == 1 and not any(x.op in reads for x in walk(e))}
 
 
