@@ -993,9 +993,13 @@ def _recorded(code: Code, values: list, streams: Streams) -> dict[str, Any] | No
         try:
             with nullcontext() if code.built or code.baseline else code.first_run():
                 done = code.once([*values, *arrays], donate, streams) is not None
-        except Exception:
-            streams.restore()
+        except (Again, NotLowered):  # the streams are as they were
             return None
+        except Exception as error:
+            streams.restore()
+            if not hasattr(error, "partial"):
+                raise
+            return None  # Python raises
         if done:
             return {name: a[:n].copy() for name, a, n in zip((REALS, WHOLES), arrays, arrays[2])}
         streams.restore()
