@@ -1,5 +1,6 @@
 """Sphinx: `./run docs` builds the pages; every warning is an error."""
 
+import gc
 import re
 import shutil
 import sys
@@ -12,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import minnp
 from minnp import table
+
+gc.disable()  # pages are kept to the end: to look for garbage among them takes a fifth of the time
 
 ROOT = Path(__file__).parents[1]
 project = "minnp"

@@ -181,9 +181,11 @@ def test_id(nodeid: str) -> str:
     return nodeid.partition("::")[2].replace(NAMESPACE, "numpy") or "collection"  # a module may name a parameter
 
 
+LOG = os.open(PLAN["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)  # written without a buffer: the process may die
+
+
 def write(*fields: str) -> None:
-    with open(PLAN["log"], "a") as file:
-        file.write(json.dumps(fields) + "\n")
+    os.write(LOG, f"{json.dumps(fields)}\n".encode())
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
@@ -217,6 +219,12 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 def too_long(*_: Any) -> None:
     raise TimeoutError(f"longer than {SECONDS_PER_TEST} s")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus() -> tuple[str, str, str]:
+    """No letter for each of the thousands of tests: nobody reads them, and to print one takes as long as a test."""
+    return "", "", ""
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -90,18 +90,9 @@ def outcomes(path: Path, namespace: str, only: list[str] | None = None) -> dict[
 def run_file(path: Path, plan: Path, scratch: str) -> bool:
     """Run one file in its own process; True if the process did not reach the end of the session."""
     command = [sys.executable, "-m", "pytest", str(path), "-c", str(HERE / "suite.ini"), "--rootdir", str(NUMPY.parent)]
-    command += [
-        "-p",
-        "tests.numpy_suite.loader",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        "-q",
-        "--tb=line",
-        "-m",
-        "not slow",
-    ]
+    command += ["-p", "tests.numpy_suite.loader", "-q", "--tb=line", "-m", "not slow"]
+    for plugin in ("cacheprovider", "xdist", "logging", "hypothesispytest"):  # the last two work at each of the tests
+        command += ["-p", f"no:{plugin}"]
     environment = dict(
         os.environ,
         MINNP_SUITE_PLAN=str(plan),
