@@ -18,6 +18,9 @@ from minnp.core.arrays.array import array_of
 from minnp.errors import NotDifferentiableError
 
 LINES = """
+4   | s = np.sum(x)                                                      | s * 2 if isinstance(s, float) else -s
+4   | s = x[0] * x[1]                                                    | -s if isinstance(s, np.ndarray) else s * 2
+4   | n = (x > 0).sum()                                                  | x if isinstance(n, np.integer) else -x
 4   | z = x * 1; t = z[0]; z[0] = 0                                    | t ** 2 + z.sum()
 4   | z = x * 1; t = z[1:2]; z[1] = 5                                  | (t * x[1:2]).sum()
 4   | z = x * 1; t = z[1, ...]; z[1] = 5                               | t * x[0]
