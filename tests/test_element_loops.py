@@ -23,6 +23,8 @@ from minnp.numpy.rebound import _rebind
 LINES = """
 s = sum(v * v for v in np.nditer(x))                                     | s
 s = sum(v * k for k, v in enumerate(np.nditer(x, order='F')))            | s
+s = sum(v * (2 if isinstance(v, np.ndarray) else 3) for v in np.nditer(x)) | s
+s = sum(v * (3 if np.isscalar(v) or isinstance(v, float) else 2) for v in np.nditer(x)) | s
 s = sum(a * b for a, b in np.nditer([x, x[0]]))                          | s
 s = sum(v * v for v in np.nditer(x, flags=['buffered'], op_dtypes=['c16'])) | s.real
 s = sum((v * v).sum() * v[0] for v in np.nditer(x, flags=['external_loop'])) | s
@@ -184,7 +186,34 @@ def test_vectorize_and_fromiter_give_numpys_dtypes(dtype: str) -> None:
             onp.testing.assert_allclose(y, wanted)
 
 
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda n: np.vectorize(lambda k: k**40 % 1000007)(n),
+        lambda n: np.vectorize(lambda k: k * 2 if isinstance(k, int) and not isinstance(k, np.generic) else -1)(n),
+        lambda n: np.vectorize(lambda k: k * 2 if type(k) is bool else -1, otypes=[int])(n > 2),
+        lambda n: np.vectorize(lambda a: (-a) ** 0.5, otypes=[complex])(n / 2),
+    ],
+)
+def test_vectorize_gives_its_function_pythons_numbers(f: Callable) -> None:
+    n = np.array([3, 1, 7, 5])
+    wanted = f(n)
+    for way in (jit(f), *(lambda n, g=g: g(n[None])[0] for g in (vmap(f), jit(vmap(f)), vmap(jit(f))))):
+        for _ in range(2):
+            y = way(n)
+            assert y.dtype == wanted.dtype
+            onp.testing.assert_array_equal(y, wanted)
+
+
+def test_vectorize_raises_what_pythons_numbers_raise() -> None:
+    f = lambda x: np.vectorize(lambda a: 1 / a, otypes=[float])(x)
+    for way in (f, jit(f), lambda x: vmap(f)(x[None])):
+        with pytest.raises(ZeroDivisionError):
+            way(np.array([0.0, 2.0]))
+
+
 WRONG: dict[str, Callable] = {
+    "an element that is only read": lambda np, x: [v.__setitem__(..., 1.0) for v in np.nditer(x)],
     "sizes that do not fit": lambda np, x: np.vectorize(lambda v, w: v)(x, np.ones(4)),
     "no element": lambda np, x: np.vectorize(lambda v: v)(x[:0]),
     "an argument too many": lambda np, x: np.vectorize(lambda v: v)(x, x),

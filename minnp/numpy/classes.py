@@ -14,12 +14,24 @@ import numpy as onp
 
 from .. import errors
 from ..core.api.namespace import wrapped
-from ..core.arrays.array import ARRAY_TYPES, OURS, array_of, ndarray, numpys_own, read, unwrap, wrap
+from ..core.arrays.array import (
+    ARRAY_TYPES,
+    OURS,
+    array_of,
+    concretize,
+    ends_capture,
+    ndarray,
+    numpys_own,
+    read,
+    unwrap,
+    wrap,
+)
 from ..core.arrays.writing import release
 from ..core.rows.on_device import laid_out
-from ..core.rows.state import watched
+from ..core.rows.state import capture, watched
 from ..core.rows.strides import alike
 from ..core.rows.value import Buffer, Host, Tracer, example
+from ..core.transforms.trace import Constant
 from .arguments import as_array
 from .creation import made_here
 from .rebound import instead, rebound, rebound_class, substitute
@@ -141,8 +153,8 @@ class Elements:
         a, place = self.operands[i], self.at[i]
         if place.ndim:
             return _written(a, place) if self.writes[i] else a.reshape(-1)[place.copy()]
-        index = tuple(map(int, onp.unravel_index(int(place), a.shape)))
-        return a[(*index, ...)] if self.writes[i] else a[index]
+        element = a[(*map(int, onp.unravel_index(int(place), a.shape)), ...)]  # an array without axes, no number
+        return element if self.writes[i] else broadcast_to(element, shape=())  # which is read-only
 
     def __setitem__(self, i: Any, value: Any) -> None:
         self[i][...] = value
@@ -268,6 +280,8 @@ class vectorize(onp.vectorize):
     def _vectorize_call(self, func: Callable, args: Any) -> Any:
         """NumPy's loop over host values; over traced ones, or where the function returns some, NumPy's loop on our
         functions with a signature, else one that stacks what the function returns."""
+        if self.signature is None:
+            args = [_asked(a) if traced(a) else a for a in args]
         if not any(map(traced, args)):
 
             def untraced(*elements: Any) -> Any:
@@ -301,6 +315,23 @@ class vectorize(onp.vectorize):
         columns = zip(*results) if several else [results]
         out = tuple([_assembled(list(c), onp.dtype(t), shape) for c, t in zip(columns, otypes)])
         return out if several else out[0]
+
+
+def _asked(x: Any) -> ndarray:
+    """An argument whose elements become Python's numbers, which no tracer is: its values, read as by Python, but where
+    a derivative is taken with respect to them, or a graph of floats was asked for."""
+    a, watching = as_array(x), capture.get()
+    at = read(a)
+    while type(at) is Tracer:
+        if at.trace.differentiable and not at.trace.batched:
+            return a
+        at = at.value
+    if type(at) is Buffer:
+        return a
+    if watching is not None and not watching.may_leave and a.dtype.kind not in "biu":
+        return a
+    ends_capture("np.vectorize gives its function Python's numbers")
+    return array_of(onp.asarray(concretize(read(a), Constant)))
 
 
 def _python(a: ndarray) -> Any:
