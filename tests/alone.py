@@ -1,7 +1,17 @@
 """Runs a program in a process of its own, as a user would: what this process has imported does not help it."""
 
+import atexit
+import functools
+import gc
+import importlib
+import json
+import os
+import signal
 import subprocess
 import sys
+import tempfile
+import types
+import warnings
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -21,3 +31,59 @@ def run_alone(program, *arguments, cwd=None, timeout=300):
     name = program.name if isinstance(program, Path) else program
     assert done.returncode == 0, f"{name} {arguments}\n{done.stdout[-2000:]}\n{done.stderr[-6000:]}"
     return done.stdout
+
+
+def run_forked(text):
+    """Run the text of a program in a process that has imported NumPy and nothing of minnp."""
+    ask(Path(__file__), text)
+
+
+# ------------------------------------------------------------------ children of one process
+def ask(script, *arguments):
+    """What a child of the process of a script that calls `serve` prints, given these arguments. It must not fail."""
+    process = started(script, os.environ.get("MINNP_BACKEND"))
+    with tempfile.NamedTemporaryFile() as said:
+        print(json.dumps([said.name, *arguments]), file=process.stdin, flush=True)
+        assert process.stdout.readline() == "0\n", f"{arguments}\n{Path(said.name).read_text()[-8000:]}"
+        return Path(said.name).read_text()
+
+
+@functools.cache
+def started(script, backend):
+    command = [sys.executable, "-W", "error", script]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(process.communicate)
+    return process
+
+
+def serve(work, timeout=300):
+    """Call `work` with the arguments that each line of the input has, in a child, and print how that ended."""
+    for line in sys.stdin:
+        said, *arguments = json.loads(line)
+        if child := forked():
+            print(os.waitpid(child, 0)[1], flush=True)
+            continue
+        signal.alarm(timeout)
+        with open(said, "w") as file:
+            for stream in (1, 2):
+                os.dup2(file.fileno(), stream)
+        return work(*arguments)
+    return 0
+
+
+def forked():
+    """os.fork(), whose child does not look for garbage in what there is already: it takes longer than most programs."""
+    gc.freeze()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12, for OpenBLAS's threads, which sleep
+        return os.fork()
+
+
+def run(text):
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    exec(text, vars(main))
+
+
+if __name__ == "__main__":
+    importlib.import_module("numpy")
+    sys.exit(serve(run))

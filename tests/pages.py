@@ -4,22 +4,16 @@
 """
 
 import ast
-import atexit
-import functools
-import gc
 import importlib.util
-import json
 import os
 import re
-import signal
-import subprocess
 import sys
-import tempfile
 import textwrap
 import types
-import warnings
 from pathlib import Path
 from typing import NamedTuple
+
+from alone import ask, forked, serve
 
 # ```python, or ```python NAME for a block that needs a library which is not always installed
 BLOCK = re.compile(r"^( *)```python *(\w*)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
@@ -61,47 +55,13 @@ def run(block):
 
 def run_page(page, *library):
     """Run each block of a page in a process of its own, where the library it needs is installed; or those that need
-    the `library` alone."""
-    server = served(os.environ.get("MINNP_BACKEND"))
-    with tempfile.NamedTemporaryFile() as said:
-        print(json.dumps([said.name, str(page), *library]), file=server.stdin, flush=True)
-        assert server.stdout.readline() == "0\n", Path(said.name).read_text()
-
-
-@functools.cache
-def served(backend):
-    """The process that the pages of a test run begin as: most of a block's time is the import of minnp."""
-    command = [sys.executable, "-W", "error", __file__]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    atexit.register(server.communicate)
-    return server
-
-
-def serve():
-    """Of each line of the input, run the page that it names, in a child, and print how that ended."""
-    for line in sys.stdin:
-        said, page, *library = json.loads(line)
-        if child := forked():
-            print(os.waitpid(child, 0)[1], flush=True)
-            continue
-        signal.alarm(300)
-        with open(said, "w") as file:
-            for stream in (1, 2):
-                os.dup2(file.fileno(), stream)
-        return main(Path(page), *library)
-    return 0
-
-
-def forked():
-    """os.fork(), whose child does not look for garbage in what there is already: it takes longer than most blocks."""
-    gc.freeze()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12, for OpenBLAS's threads, which sleep
-        return os.fork()
+    the `library` alone. They begin with minnp imported, which is most of a block's time."""
+    ask(Path(__file__), str(page), *library)
 
 
 def main(page, *library):
     """A child for each block, which begins with minnp imported. Those that need a library come last."""
+    page = Path(page)
     todo = [b for b in blocks(page) if b.needs in library] if library else blocks(page)
     todo = [b for b in todo if not b.needs or importlib.util.find_spec(b.needs)]
     if sum("io.digits" in b.text for b in todo) > 1:
@@ -122,4 +82,4 @@ def main(page, *library):
 if __name__ == "__main__":
     for module in ("minnp.fx", "minnp.nn", "minnp.symbol"):  # so that not every block waits for them
         importlib.import_module(module)
-    sys.exit(main(Path(sys.argv[1])) if len(sys.argv) > 1 else serve())
+    sys.exit(main(sys.argv[1]) if len(sys.argv) > 1 else serve(main))

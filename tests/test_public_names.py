@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from alone import run_alone
+from alone import run_alone, run_forked
 
 import minnp
 import minnp.core
@@ -127,12 +127,12 @@ MODULES = {
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(minnp.__all__))
 def test_a_name_of_minnp_works_after_importing_it_alone(name):
-    run_alone(f"from minnp import {name}\n{USES[name]}")
+    run_forked(f"from minnp import {name}\n{USES[name]}")
 
 
 @pytest.mark.parametrize("name", sorted(minnp.core.__all__))
 def test_a_name_of_minnp_core_works_after_importing_it_alone(name):
-    run_alone(f"from minnp.core import {name}\n{CORE[name]}")
+    run_forked(f"from minnp.core import {name}\n{CORE[name]}")
 
 
 @pytest.mark.long
@@ -140,7 +140,7 @@ def test_a_name_of_minnp_core_works_after_importing_it_alone(name):
 def test_a_module_works_after_importing_it_alone(name):
     if "scipy" in name:
         pytest.importorskip("scipy")
-    run_alone(f"import {name}\n{MODULES[name]}")
+    run_forked(f"import {name}\n{MODULES[name]}")
 
 
 def test_an_array_is_whole_where_it_is_unpickled():
