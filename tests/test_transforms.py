@@ -197,6 +197,15 @@ def test_custom_rules() -> None:
     close(jvp(sine, (X,), (V,))[1], 5 * onp.cos(X) * V)
 
 
+@pytest.mark.parametrize("argnums", [(0, 0), (0, 1, -2), (1, "y"), ["x", 0]])
+def test_an_argument_that_is_asked_for_twice_is_refused(argnums: Any) -> None:
+    for of in (grad, value_and_grad, lambda f, k: jit(grad(f, k))):
+        with pytest.raises(ValueError, match="twice"):
+            of(lambda x, y: np.sum(x * y), argnums)(X, V)
+    x, y = grad(lambda x, y: np.sum(x * y), (-2, "y"))(X, V)
+    onp.testing.assert_array_equal(onp.stack([x, y]), onp.stack([V, X]))
+
+
 def test_trees_names_and_aux() -> None:
     Pair = namedtuple("Pair", "w b")
 

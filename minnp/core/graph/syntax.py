@@ -7,6 +7,7 @@ import copy
 import inspect
 import linecache
 import textwrap
+import threading
 import weakref
 from collections.abc import Sequence
 from functools import lru_cache
@@ -42,6 +43,16 @@ def _tree(f: Any) -> ast.FunctionDef | None:
     return None
 
 
+PARSING = threading.RLock()
+
+
+def parse(text: str, mode: str = "exec") -> Any:
+    """ast.parse. One thread at a time: CPython before 3.11.8 and 3.12.2 counts the depth of all threads' trees as one,
+    and raises SystemError where they mix."""
+    with PARSING:
+        return ast.parse(text, mode=mode)
+
+
 def _names(code: CodeType) -> list[str]:
     """The names in a code, and in those of its comprehensions and functions."""
     found = [*code.co_names, *code.co_varnames, *code.co_freevars]
@@ -58,7 +69,7 @@ def _written(f: Any) -> list[ast.FunctionDef]:
     try:
         if code.co_name == "<lambda>":
             return [_named(copy.deepcopy(n)) for n in _lambdas("".join(lines)) if n.lineno == first]
-        tree = ast.parse(textwrap.dedent("".join(inspect.getblock(lines[first - 1 :]))))
+        tree = parse(textwrap.dedent("".join(inspect.getblock(lines[first - 1 :]))))
     except (SyntaxError, ValueError):
         return []
     if len(tree.body) != 1 or not isinstance(tree.body[0], ast.FunctionDef):
@@ -70,13 +81,13 @@ def _written(f: Any) -> list[ast.FunctionDef]:
 
 @lru_cache(maxsize=4)  # a file is often asked for again: for its next lambda
 def _lambdas(text: str) -> list[ast.Lambda]:
-    return [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Lambda)]
+    return [n for n in ast.walk(parse(text)) if isinstance(n, ast.Lambda)]
 
 
 def _named(node: ast.Lambda) -> ast.FunctionDef:
     """A lambda as a function of that name."""
     out = ast.copy_location(ast.Return(value=node.body), node)
-    made = ast.parse("def f(): pass").body[0]
+    made = parse("def f(): pass").body[0]
     assert isinstance(made, ast.FunctionDef)
     made.name, made.args, made.body = "<lambda>", node.args, [out]
     return ast.copy_location(made, node)
@@ -101,7 +112,7 @@ def compiled(tree: ast.FunctionDef, code: CodeType, more: list[str], imported: S
     """The code of a function's tree, in which the names of `more` are variables of an enclosing function, too, and
     those of `imported` modules' that its module imports."""
     free = [*code.co_freevars, *more]
-    new = ast.parse("def outer(): pass")
+    new = parse("def outer(): pass")
     outer = new.body[0]
     assert isinstance(outer, ast.FunctionDef)
     own = ast.FunctionDef(

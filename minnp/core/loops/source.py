@@ -16,7 +16,7 @@ from time import perf_counter
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
-from ..graph.syntax import FUNCTION, GENERATORS, compiled, tree_of
+from ..graph.syntax import FUNCTION, GENERATORS, compiled, parse, tree_of
 from ..rows.report import record
 
 
@@ -255,14 +255,14 @@ class Rewriter(ast.NodeTransformer):
         wanted = stores & (set(loads) | self.others)
         self.sites.append(Site(kept, wanted, self.local, self.shared, self.caught > 0))
         found = f"__found{number}__"
-        ask = ast.parse(f"{found} = {LOOP}({number})").body[0]
+        ask = parse(f"{found} = {LOOP}({number})").body[0]
         answers: list[ast.stmt] = []
         for name in sorted(wanted):
-            answers += ast.parse(f"if {name!r} in {found}: {name} = {found}[{name!r}]").body
+            answers += parse(f"if {name!r} in {found}: {name} = {found}[{name!r}]").body
         if returns:
             answers += _inside_function(f"if '<return>' in {found}: return {found}['<return>']")
-        test = ast.parse(f"not {found}", mode="eval").body
-        measured = ast.parse(f"if {found} is False: {LOOP}({~number})").body[0]
+        test = parse(f"not {found}", mode="eval").body
+        measured = parse(f"if {found} is False: {LOOP}({~number})").body[0]
         choice = ast.If(test=test, body=[inner, measured], orelse=answers or [ast.Pass()])
         out = [*before, ask, choice]
         for s in out:
@@ -392,7 +392,7 @@ def writes(tree: ast.AST) -> bool:
 
 
 def _inside_function(text: str) -> list[ast.stmt]:
-    return ast.parse(f"def f():\n    {text}").body[0].body  # type: ignore[attr-defined]
+    return parse(f"def f():\n    {text}").body[0].body  # type: ignore[attr-defined]
 
 
 def say(f: Any, line: int, why: str, where: str = "python") -> None:

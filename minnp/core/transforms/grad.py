@@ -142,9 +142,13 @@ class Run:
     ) -> None:
         trace = self.trace = GradTrace()
         boxed, kwargs, starts, rebuilds = list(args), kwargs and dict(kwargs), [], []
-        self.starts, self.rebuilds = starts, rebuilds
+        self.starts, self.rebuilds, met = starts, rebuilds, set()
         for k in argnums:
             k = k if type(k) is int or k in kwargs else position(f, k, args)
+            if len(argnums) > 1:
+                if (at := k % (len(args) or 1) if type(k) is int else k) in met:
+                    raise ValueError(f"grad is asked for the gradient of argument {k!r} twice: {tuple(argnums)}")
+                met.add(at)
             where: Any = kwargs if type(k) is str else boxed
             try:
                 x = where[k]
