@@ -90,7 +90,7 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
     """NumPy takes one step where coordinates are evenly spaced, and the derivative would be that of one step alone: of
     traced coordinates the formula is that of any."""
     given = [as_array(x) for x in varargs]
-    if not any(isinstance(read(x), Tracer) and x.ndim == 1 for x in given):
+    if not any(isinstance(read(x), Tracer) and x.ndim == 1 and x.dtype.kind != "b" for x in given):
         return _gradient_by_numpy(f, *varargs, axis=axis, edge_order=edge_order)
     f = as_array(f)
     axes = axes_of(axis, f.ndim)
@@ -116,7 +116,7 @@ def _along_coordinates(f: Any, x: Any, axis: int, edge_order: int) -> Any:
         raise ValueError(
             f"Shape of array too small to calculate a numerical gradient, at least {edge_order + 1} elements"
         )
-    f = f if f.dtype.kind in "fc" else f.astype(float)
+    f, x = (a if a.dtype.kind in "fc" else a.astype(float) for a in (f, x))
     at = lambda start, stop: (*(slice(None),) * axis, slice(start, stop))
     h = reshape(x[1:] - x[:-1], shape=(-1, *(1,) * (f.ndim - 1 - axis)))
     slopes = (f[at(1, None)] - f[at(None, -1)]) / h

@@ -107,9 +107,10 @@ def _arange(
     values = onp.arange(*map(plain, (start, stop, step)), dtype)
     if not any(type(read(a)) is Tracer for a in (start, step) if type(a) in ARRAY_TYPES):
         return made_here(as_array(values))
-    start, step = (0 if stop is None else start), (1 if step is None else step)
-    out = as_array(start) + as_array(step) * onp.arange(values.size)
-    return out if out.dtype == values.dtype else astype(out, dtype=values.dtype)
+    start, step = as_array(0 if stop is None else start), as_array(1 if step is None else step)
+    # NumPy adds step once, in its own dtype, and takes the distance of the first two for all
+    first, second = astype(start, dtype=values.dtype), astype(start + step, dtype=values.dtype)
+    return first + (second - first) * onp.arange(values.size, dtype=values.dtype)
 
 
 knows(onp.zeros, onp.ones, onp.empty, onp.eye, onp.linspace, creates="dense", device=True)

@@ -375,7 +375,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, we
 # ------------------------------------------------------------------ polynomials
 @on_devices(onp.polymul)
 def polymul(a1: Any, a2: Any) -> Any:
-    if not (as_array(a1).size and as_array(a2).size):
+    if not all(a.size and a.ndim < 2 for a in map(as_array, (a1, a2))):
         return NotImplemented
     return convolve(*(_from_first(a) if known(a) else _coefficients(a) for a in (a1, a2)))
 

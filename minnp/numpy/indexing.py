@@ -333,8 +333,10 @@ def _diagflat(v: Any, k: int = 0) -> Any:
 
 @defines(onp.compress)
 def _compress(condition: Any, a: Any, axis: int | None = None) -> Any:
-    a, chosen = as_array(a), onp.flatnonzero(plain(condition))
-    return take(a, chosen, axis=axis)
+    a, condition = as_array(a), plain(condition)
+    if onp.ndim(condition) != 1:
+        raise ValueError("condition must be a 1-d array")
+    return take(a, onp.flatnonzero(condition), axis=axis)
 
 
 defines(onp.ndarray.compress)(lambda a, condition, axis=None: _compress(condition, a, axis))

@@ -344,13 +344,18 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     out = None if e.nin is not None and type(out) is tuple and all(o is None for o in out) else out
     if kwargs or options or (out is not None and e.nin is not None):
         check_keywords(e, values, out, options if e.nin is None else kwargs)
-    counts = type(out) in ARRAY_TYPES and not e.name.startswith("logical_")  # whose results are bools
-    if counts and kwargs.get("dtype") is None and sums_in(out, out_rule(e.name), values[0]):
+    counts, rule = type(out) in ARRAY_TYPES and not e.name.startswith("logical_"), out_rule(e.name)  # results are bools
+    computes = counts and e.nin is None and rule.sums != "all"  # in the dtype of `out`, each in its own way
+    if counts and kwargs.get("dtype") is None and sums_in(out, rule, values[0]):
         at = 3 if last_of(e.name) == "reduceat" else 2  # where the dtype stands among the positional arguments
         if len(args) <= at or args[at] is None:
             dtype = onp.result_type(out.dtype, getattr(values[0], "dtype", out.dtype))
             args, kwargs = args[:at], {**kwargs, "dtype": dtype}
     result = _defined(e, args, kwargs)
+    if computes and result is not NotImplemented:
+        natural = getattr(values[0] if "dtype" in kwargs and rule.sums else result, "dtype", None)
+        if natural not in (None, out.dtype) and ends_capture(f"np.{e.name} computes in the dtype of `out`"):
+            return _invoke(e, *said)
     if result is NotImplemented:
         if writes_traced(e, values, options) and ends_capture(f"np.{e.name} writes to an array, as no row does"):
             return _invoke(e, *said)
@@ -378,7 +383,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         ask(e, values, options)
     if type(out) is tuple and all(o is None for o in out):
         return result
-    if out_rule(e.name).scans and result.ndim > 1:
+    if rule.scans and result.ndim > 1:
         out = out[0] if type(out) is tuple else out
         return accumulated(e.name, out, result, args[1] if len(args) > 1 else kwargs.get("axis", 0))
     return write_out(e.name, out, result, "unsafe")
