@@ -1,9 +1,12 @@
 """A function under jit whose capture ends midway: what it computed before goes on as NumPy's."""
 
+import collections
 import copy
+import dataclasses
 import math
 import operator
 import pickle
+import types
 
 import numpy as onp
 import pytest
@@ -335,3 +338,68 @@ def test_numbers_of_a_capture_that_ended_are_numbers_to_functions_that_are_compi
     for k in (1, 2, 2.5, 3):
         want, got = plain(x, k), fast(x, k)
         assert str(got) == str(want) and list(map(type, got)) == list(map(type, want))
+
+
+@dataclasses.dataclass
+class Point:
+    x: object
+
+
+def counting():
+    n = [0]
+
+    def up():
+        n[0] += 1
+        return n[0]
+
+    return up
+
+
+@pytest.mark.parametrize(
+    "make, change, look",
+    [
+        (lambda: {0}, lambda s: s.add(5), sorted),
+        (lambda: collections.deque([0]), lambda q: q.append(7), list),
+        (lambda: iter([1, 2]), lambda i: next(i), list),
+        (lambda: np.random.default_rng(0), lambda g: g.random(), lambda g: g.random()),
+        (lambda: types.SimpleNamespace(k=1), lambda n: setattr(n, "k", 2), lambda n: n.k),
+        (lambda: bytearray(b"a"), lambda b: b.append(98), bytes),
+        (counting, lambda f: f(), lambda f: f()),
+        (lambda: lambda x, seen=[]: seen.append(x) or len(seen), lambda f: f(1), lambda f: f(1)),
+    ],
+    ids=["set", "deque", "iterator", "stream", "namespace", "bytearray", "closure", "default"],
+)
+def test_what_a_function_makes_and_returns_is_new_in_every_call(make, change, look):
+    @jit
+    def f(x):
+        return make(), x * 2, [make()]
+
+    change_and_look = lambda x: (change(x), look(x))[1]
+    want = change_and_look(make())
+    for _ in range(6):
+        one, _, (other,) = f(np.ones(2))
+        assert change_and_look(one) == want
+        assert change_and_look(other) == want
+
+
+def test_what_is_twice_in_a_result_is_one():
+    @jit
+    def f(x):
+        a, empty, point = [x * 2], {}, Point(x + 1)
+        return {"p": a, "q": (a, empty), "r": [empty, point, point]}
+
+    for _ in range(4):
+        out = f(np.ones(2))
+        (q, empty), (r, first, second) = out["q"], out["r"]
+        assert out["p"] is q and empty is r and first is second
+        q.append(3)
+        first.x = 5
+    assert f.cache_info()["paths"] == 1
+
+
+def test_texts_of_numpy_are_results():
+    labels = np.array(["cold", "warm"])
+    f = jit(lambda x: labels[1] if x.mean() > 20 else labels[0])
+    for k in (1, 30, 2, 40):
+        assert f(np.array([1.0 * k, 12.0])) == labels[int(k > 28)]
+        assert type(f(np.array([1.0 * k, 12.0]))) is onp.str_

@@ -37,7 +37,7 @@ from ..cpu import combine
 from ..rows import budget, policy
 from ..rows.dispatch import bind
 from ..rows.primitive import TABLE, Meta, Primitive
-from ..rows.pytree import tree_flatten
+from ..rows.pytree import children, rebuilt, tree_flatten
 from ..rows.report import user_line
 from ..rows.state import capture, state
 from ..rows.value import OBJECTS, Buffer, Host, Tracer, concrete, holds_objects, lower, overlapping
@@ -48,7 +48,20 @@ from .effects import Under, fails, guard, pick
 from .graph import Graph, Node
 from .kept import Kept, forget
 from .node import map_leaves, map_nodes
-from .outputs import Change, Outside, Own, Shown, View, changes, containers, objects, shared_roots, shown, with_own
+from .outputs import (
+    Change,
+    Outside,
+    Own,
+    Shown,
+    View,
+    changes,
+    containers,
+    lasting,
+    objects,
+    shared_roots,
+    shown,
+    with_own,
+)
 from .placement import made_at
 from .printed import errors_seen, outputs_seen
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live, causes, says
@@ -729,6 +742,9 @@ def _captured(
     # the text is among its results.
     if error is None and "text" in trace.asked and (may_leave or any(isinstance(p, str) for p in parts)):
         trace.left = trace.left or "print, str or an f-string made a text of a traced array"
+    anew = next((p for p in parts if not lasting(p)), None)
+    if anew is not None and may_leave:
+        trace.left = trace.left or f"it returns a {type(anew).__name__}, which is another in every call"
     if trace.left and not may_leave and error is None:
         raise errors.CaptureError(f"{trace.left}, and no graph holds that; jit runs such a function as it is")
     for node in trace.graph.find_nodes(op="call_function") if loops else ():
@@ -748,7 +764,8 @@ def _captured(
     if trace.depends_on_layout():
         trace.fixed |= {i for i, v in enumerate(leaves) if type(v) in (Host, Buffer)}
     scalars = [i for i, v in enumerate(values) if isinstance(lower(v), onp.generic) and i not in already]
-    rebuild_out = _of_first(count, tree_flatten(rebuild_out(list(range(count))))[1])  # a tree without these arrays
+    structure = _joined(out, rebuild_out(list(range(count))))  # without the arrays of `out`
+    rebuild_out = _of_first(count, _rebuilding(structure))
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed, scalars)
     captured.left, captured.ended, captured.deadline = trace.left, trace.ended, trace.deadline
     made = (
@@ -776,6 +793,32 @@ def _handed_out(x: Any) -> Any:
 
 def _of_objects(x: Any) -> bool:
     return type(x) is Host and x.dtype.char == "O"
+
+
+def _rebuilding(tree: Any) -> Callable:
+    """rebuild(leaves) of tree_flatten, in which a list or dict that is twice in the tree is one."""
+    rebuild, left, met = tree_flatten(tree)[1], [tree], set()
+    while left:
+        x = left.pop()
+        inside = children(x)
+        if inside:
+            if id(x) in met:
+                return lambda leaves: _joined(tree, rebuild(leaves))
+            met.add(id(x))
+            left += inside
+    return rebuild
+
+
+def _joined(tree: Any, new: Any, met: dict[int, Any] | None = None) -> Any:
+    """`new`, of the structure of `tree`, in which containers are one that are one in the tree."""
+    inside, met = children(tree), {} if met is None else met
+    if inside is None or tree is None:
+        return new
+    if id(tree) not in met:
+        old = children(new)
+        joined = [_joined(x, y, met) for x, y in zip(inside, old)]
+        met[id(tree)] = new if all(x is y for x, y in zip(joined, old)) else rebuilt(new, joined)
+    return met[id(tree)]
 
 
 def _of_first(count: int, rebuild: Callable) -> Callable:

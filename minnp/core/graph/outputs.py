@@ -4,13 +4,23 @@ object twice; and what it changed in the lists, dicts and dataclasses it was giv
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import PurePath
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-from ..arrays.array import ARRAY_TYPES, array_of, read
+import numpy as onp
+
+from ..arrays.array import ARRAY_TYPES, ARRAYS, array_of, read
 from ..rows.pytree import attributes, besides, children, rebuilt
-from ..rows.value import Buffer, Host, concrete
+from ..rows.value import Buffer, Host, Tracer, concrete
+from .closures import NUMBERS
 from .graph import Graph, Node
+from .scalars import Live
 
 
 class Shown(NamedTuple):
@@ -137,6 +147,21 @@ def shown(parts: Sequence[Any], inputs: Sequence[Any], written: Sequence[int], p
                 found[k] = View(at[id(root)], part._steps)
         first.setdefault(id(part), k)
     return found
+
+
+# What nobody can change, besides numbers and texts.
+SETTLED = (*NUMBERS, type, slice, range, ModuleType, BuiltinFunctionType, onp.ufunc, re.Pattern, PurePath)
+SETTLED += (Decimal, Fraction, date, timedelta, time, type(...), type(NotImplemented))
+
+
+def lasting(x: Any) -> bool:
+    """Whether a part of a result, neither an array nor a number of a graph, may be the same object in every call."""
+    if isinstance(x, (tuple, frozenset)):
+        return all(map(lasting, x))
+    if type(x) is FunctionType:
+        cells = [c.cell_contents for c in x.__closure__ or ()] if not x.__dict__ else [x.__dict__]
+        return all(map(lasting, (*cells, *(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values())))
+    return isinstance(x, (*SETTLED, *ARRAYS, Host, Buffer, Tracer, Live, Own, Outside))
 
 
 # ------------------------------------------------------------------ containers

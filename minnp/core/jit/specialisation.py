@@ -311,7 +311,7 @@ def _one(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:
 
 def _number(out: Sequence[Any], given: Sequence[Any], arguments: Any) -> Any:
     (v,) = out
-    return v[()] if isinstance(v, (Host, onp.generic)) else _one(out, given, arguments)
+    return v[()] if isinstance(v, Host) else v if isinstance(v, onp.generic) else _one(out, given, arguments)
 
 
 def _handles(out: Sequence[Any]) -> list:
