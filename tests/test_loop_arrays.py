@@ -438,3 +438,43 @@ def test_gradients_where_minima_and_bounds_are_equal_to_what_they_are_of():
             expected = grad(lambda x, y, f=f: f(x * 1.0, y), (0, 1))(x, z)
             found = jit(grad(lambda x, y, f=f: f(x * 1.0, y), (0, 1)))(x, z)
             numpy.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [0, 1, 511, 512, 513, 1300])
+def test_what_one_element_settles_of_all(n):
+    def f(x, y, least):
+        s = 0.0
+        for k in range(20):
+            mask = (x > least + k) & (x < least + k + 1)
+            if mask.any():
+                s += np.sum(x[mask] * y[mask])
+            if not np.all(y[mask] < 1.5):
+                s += k
+            t = np.reshape(y > 1 + k / 20, (1, -1))
+            s += 2.0 * t.any() + 4.0 * np.all(t) + 8.0 * np.all(x * x + k >= k)
+        return s
+
+    rng = numpy.random.default_rng(n)
+    x, y = np.array(rng.random(n) * 20), np.array(1 + rng.random(n))
+    compiled = jit(f)
+    for least in (0.0, 0.5, 100.0, -20.0):
+        numpy.testing.assert_allclose(compiled(x, y, least), f(x, y, least), rtol=1e-12)
+        if n:
+            numpy.testing.assert_allclose(jit(grad(f))(x, y, least), grad(f)(x, y, least), rtol=1e-12)
+    if n:
+        x[-1] = numpy.nan  # the last of all is looked at, and what NumPy says of it is said
+        y[-1] = numpy.inf
+        for g in (f, compiled):
+            assert g(x[-1:], y[-1:], 0.0) == f(x[-1:], y[-1:], 0.0)
+
+        def warned(x):
+            s = 0
+            for _ in range(20):
+                s += np.any(1 / x > 0)
+            return s
+
+        z = np.array(rng.random(n) + 1)
+        z[-1] = 0
+        for g in (warned, jit(warned)):
+            with pytest.warns(RuntimeWarning, match="divide by zero"):
+                assert g(z) == 20

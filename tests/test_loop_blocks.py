@@ -520,6 +520,25 @@ def test_loops_over_the_last_axis_run_inside_the_others(program, turned_inside):
     assert bool(turned_inside) == (program not in (rows_that_share, down))  # which stands for arrays of two origins
 
 
+def test_they_do_where_of_what_a_turn_makes_only_the_lengths_are_left(monkeypatch):
+    found, made = [], interchanged.Nest.made
+    monkeypatch.setattr(interchanged.Nest, "made", lambda nest: (found.append(nest.program.name), made(nest))[1])
+
+    def f(x, y):
+        out, more = np.zeros(x.shape), np.zeros(x.shape)
+        for k in range(1, x.shape[2]):
+            total = x[:, :, k] + y[:, :, k]
+            more[:, :, k] = total * y[:, :, k - 1]
+            out[:, :, k] = x[:, :, k] * 0.5 - out[:, :, k - 1]
+        return out  # and `more` is nobody's
+
+    compiled = jit(f)
+    for _ in range(3):
+        x, y = map(np.array, levels(3, 4, 12))
+        numpy.testing.assert_array_equal(compiled(x, y), f(x, y))
+    assert "loop_part" in found
+
+
 @pytest.mark.parametrize("program", [up, in_place], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("n, scale", [(12, 0.0), (14, 1.5), (-2, 1.5)])
 def test_loops_over_the_last_axis_raise_where_python_does(program, n, scale):

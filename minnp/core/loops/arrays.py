@@ -9,11 +9,30 @@ from typing import Any
 
 import numpy as onp
 
-from .ir import BOOL, INT, Alloc, Array, Assign, E, For, If, Kind, Permute, Store, View, const
+from .ir import (
+    BOOL,
+    INT,
+    Alloc,
+    Array,
+    Assign,
+    Check,
+    E,
+    For,
+    If,
+    Kind,
+    Permute,
+    Store,
+    View,
+    const,
+    expressions,
+    statements,
+    walk,
+)
 from .operations import OLD, place, result_kind
-from .warned import Noting
+from .warned import Noting, risky
 
 LONGEST = 2**40
+BLOCK = 512  # elements of a mask, one of which may settle what is asked of all
 ONE = const(1)  # in the place of a slice's end: one item
 ELSEWHERE = object()  # the `where` of an array of which an element is computed from others than that in its place
 
@@ -374,6 +393,28 @@ class Arrays(Noting):
 
         nest([self.temporary(d) for d in dims], [])
 
+    def search(self, dims: list[E], body: Callable[[list[E]], None], over: E) -> None:
+        """`over`, but for blocks of the last axis that come when it is over: nobody can tell whether they were looked
+        at, or all are looked at."""
+
+        def row(index: list[E]) -> None:
+            first, name = self.fresh("k"), self.fresh("k")
+            self.program.kinds |= dict.fromkeys((first, name), INT)
+            begin, at = (E("var", (k,), INT, 0, LONGEST) for k in (first, name))
+            with self.into([]) as inner:
+                body([*index, at])
+            met = [x for s in statements(inner) for e in expressions(s) for x in walk(e)]
+            if any(type(s) is Check for s in statements(inner)) or any(map(risky, met)):
+                self.emit(For(name, const(0), last, 1, inner, False))
+                return
+            with self.into([]) as block:
+                end = self.temporary(E("add", (begin, const(BLOCK)), INT, 0, LONGEST))
+                self.emit(For(name, begin, self.least(end, last), 1, inner, False))
+            self.emit(For(first, const(0), last, BLOCK, [If(over, [], block)], False))
+
+        last = self.temporary(dims[-1])
+        self.over(dims[:-1], row)
+
     def fill(self, target: Array, value: Any, combine: Callable[[E, E], E] | None = None) -> None:
         """target[...] = value, or what combine(old element, new one) gives."""
         if isinstance(value, E):
@@ -525,6 +566,8 @@ class Arrays(Noting):
 
         if isinstance(x, Masked):
             self.sum_under(x, acc)
+        elif name in ("any", "all") and x.dims:
+            self.search(x.dims, body, acc if name == "any" else E("not", (acc,), BOOL, 0, 1))
         else:
             self.over(x.dims, body, exact=False)
         if count is not None:

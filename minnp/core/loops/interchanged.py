@@ -149,8 +149,9 @@ class Nest:
         left = {n for n in own if n in around.shown or around.reads[n] != inside[n]}
         self.left = bool(left)
         self.elsewhere = {n: around.reads[n] - times for n, times in inside.items()}
+        self.empty = self.made_here.keys() - {array for x in statements(s.body) for array, _ in places(x)}
         for name in self.made_here:
-            if name in left or len(around.definitions[name]) > 1 or name not in self.axes:
+            if name in left or len(around.definitions[name]) > 1 or name not in self.axes.keys() | self.empty:
                 raise Apart
 
     def moves(self, e: E) -> bool:
@@ -307,6 +308,8 @@ class Nest:
                 if array in self.rows:
                     array, index = self.rows[array], without(index, self.axes[array][0])
                 out.append(Store(array, index, value) if index else Assign(array, value))
+            elif type(s) is Alloc and s.name in self.empty:
+                continue  # its lengths are what they were made of
             elif type(s) is Alloc:
                 dims = without(tuple(map(one, s.dims)), self.axes[s.name][0])
                 if dims:
