@@ -1010,3 +1010,70 @@ def test_gradients_of_loops_that_make_an_array_which_is_read_after_them():
     numpy.testing.assert_allclose(grad(jit(f))(x, y, 20), expected)
     numpy.testing.assert_allclose(jit(grad(f))(x, y, 20), expected)
     assert [why for why in python_loops() if "part of another array" not in why] == []
+
+
+def made_in_each_turn(x, n):
+    for k in range(n):
+        y = np.sin(x) * x[k]
+        at = np.where(y > 0.1, 1, 0)
+    y[0] *= 2.0
+    return np.sum(y * y * at)
+
+
+def made_in_the_first_turn(x, n):
+    for k in range(n):
+        if k == 0:
+            y = x * 2.0
+        else:
+            y = np.sin(y) + x
+    return np.sum(y)
+
+
+def made_in_some_turns(x, n):
+    s = 0.0
+    for k in range(n):
+        if k > 12:
+            s += np.sum(y * y)  # noqa: F821
+        if x[k] > 0.5:
+            y = x * x[k]
+    return s + np.sum(y)
+
+
+def an_input_at_first(x, n):
+    x = x * 1.0
+    for k in range(n):
+        y = x
+        if k > 2:
+            y = x * x[k]
+    y[0] *= 2.0
+    return np.sum(x * y)
+
+
+@pytest.mark.parametrize("f", [made_in_each_turn, made_in_the_first_turn, made_in_some_turns, an_input_at_first])
+def test_gradients_of_names_that_a_loop_binds_to_arrays_first(f):
+    x, along = np.linspace(0.1, 1, 20), np.linspace(1, 2, 20)
+    loss, wanted = lambda x: f(x, 15), grad(f)
+    jitted = jit(grad(f))
+    for n in (15, 16, 2):
+        if n > 2 or f is not made_in_some_turns:
+            numpy.testing.assert_allclose(jitted(x, n), wanted(x, n), rtol=1e-12)
+    curve = lambda x: np.sum(grad(loss)(x) * along)
+    numpy.testing.assert_allclose(jit(grad(curve))(x), grad(curve)(x), rtol=1e-12, atol=1e-13)
+    numpy.testing.assert_allclose(minnp.jvp(jit(loss), (x,), (along,))[1], np.sum(grad(loss)(x) * along), rtol=1e-12)
+    batch = np.stack([x, x * 1.1])
+    numpy.testing.assert_allclose(jit(minnp.vmap(grad(loss)))(batch), [grad(loss)(y) for y in batch], rtol=1e-12)
+    if engine.available():
+        assert python_loops() == []
+    for g in (jit(f), jitted):
+        with pytest.raises(UnboundLocalError):
+            g(x, 0)
+
+
+def test_names_that_a_loop_binds_to_arrays_of_other_lengths_are_pythons():
+    def f(x, n):
+        for k in range(n):
+            y = x[: k + 1] * x[k]
+        return np.sum(y)
+
+    x = np.linspace(0.1, 1, 20)
+    numpy.testing.assert_allclose(jit(grad(f))(x, 15), grad(f)(x, 15), rtol=1e-12)

@@ -1158,6 +1158,41 @@ def test_what_a_few_operations_make_of_what_is_kept_is_not_kept(monkeypatch):
     assert len(stores) <= 6  # nine of what each line reads
 
 
+def nearest(x, steps, least):
+    s = 0.0
+    for i in range(steps):
+        best, at = np.inf, 0
+        for j in range(len(x)):
+            d = np.exp(x[j] - i) - least
+            if d * d < best:
+                best, at = d * d, j
+        s += x[at]
+    return s * s
+
+
+def picked(x, steps, least):
+    s = 0.0
+    for i in range(steps):
+        y = x[x > least + i * 0.01]
+        s += np.sum(y) / len(y)
+    return s * s
+
+
+@compiles
+@pytest.mark.parametrize("program", [nearest, picked])
+def test_a_gradient_keeps_nothing_of_what_is_only_compared_or_counted(program, monkeypatch):
+    programs, init = [], compiled.Code.__init__
+    seen = lambda code, p, *a, **k: (programs.append(p), init(code, p, *a, **k))[1]
+    monkeypatch.setattr(compiled.Code, "__init__", seen)
+    x, wanted = np.array(numpy.linspace(0.2, 1.4, 9)), minnp.grad(program)
+    numpy.testing.assert_allclose(jit(wanted)(x, 12, 0.6), wanted(x, 12, 0.6), rtol=1e-12)
+    curve = lambda x: np.sum(wanted(x, 12, 0.6) ** 2)
+    numpy.testing.assert_allclose(jit(minnp.grad(curve))(x), minnp.grad(curve)(x), rtol=1e-12)
+    adjoint = next(p for p in programs if p.name == "loop_adjoint")
+    inner = [s for body, depth in derivative.nested(adjoint.body) if depth > 1 for s in body]
+    assert not any(isinstance(s, ir.Store) and s.array == "<tape>" for s in inner)
+
+
 def smoothed(a, b, steps, w):
     for _ in range(steps):
         b[1:-1] = (a[:-2] + a[1:-1] + a[2:]) / 3

@@ -64,6 +64,7 @@ from .products import bounds, nest, positive, product, zero_where_zero
 from .simplified import adds, bound, combined, exposed, forwarded, from_zero, loads, propagated, replaced, without_dead
 
 F8 = Kind("f8")
+FLAT = {"floor", "ceil", "trunc", "floordiv"}  # whose derivative is zero
 TAPE, AT = "<tape>", "<tape>.at"  # which no variable of a program is called
 
 
@@ -169,13 +170,13 @@ class _Derivative:
                     active.add(self.array(s.array).root)
             if len(active) == before:
                 break
-        self.active = active
+        self.active = self.varied = active
 
     def array(self, name: str) -> Array:
         return self.out.arrays[name]
 
     def depends(self, e: E, active: set[str]) -> bool:
-        if not inexact(e.kind) or e.op in ("floor", "ceil", "trunc", "floordiv"):
+        if not inexact(e.kind) or e.op in FLAT:
             return False
         if e.op in ("var", "load"):
             return e.args[0] in active and not (self.unwritten and repr(e) in self.unwritten)
@@ -183,7 +184,7 @@ class _Derivative:
 
     def leaves(self, e: E) -> bool:
         """Whether something that is followed becomes a number of Python's, as float(x) makes it: an error, eagerly."""
-        if not self.depends(e, self.active) or e.op in ("var", "load"):
+        if not self.depends(e, self.varied) or e.op in ("var", "load"):
             return False
         if e.op in ("copy", "cast") and e.kind.python and not e.args[0].kind.python:
             return True
@@ -324,6 +325,24 @@ class _Adjoint(_Derivative):
         self.read: set[str] = set()  # those that it reads here
         self.read_in: dict[int, set[str]] = {}  # a loop -> those that its own way back reads
         self.covered: set[str] = set()  # variables that a loop around this keeps
+
+    def find_active(self) -> None:
+        """What no result depends on, as numbers that are only compared, has no cotangent."""
+        super().find_active()
+        source = self.source
+        asked = {source.inputs[k].name for k in source.written} | {name for name, *_ in source.outputs}
+        made: list[tuple[str, set[str]]] = []
+        for s in reversed(statements(self.body)):
+            if type(s) in (Assign, Store):
+                made.append((s.name if type(s) is Assign else self.array(s.array).root, sources(s.value)))
+        while True:
+            before = len(asked)
+            for name, of in made:
+                if name in asked:
+                    asked |= of
+            if len(asked) == before:
+                break
+        self.active = self.varied & asked
 
     def prepared(self) -> list:
         shown = {name for name, *_ in self.source.outputs if inexact(self.source.kinds[name])}
@@ -695,10 +714,12 @@ class _Adjoint(_Derivative):
         return out
 
     def find_needed(self) -> None:
-        """What the way back reads, which may itself have to be taken from the tape."""
-        size = -1
-        while size != len(self.needed) + len(self.read_in):
-            size = len(self.needed) + len(self.read_in)
+        """What the way back reads, which may itself have to be taken from the tape: no more than that, found from
+        nothing on."""
+        self.needed, self.read_in = set(), {}
+        found: Any = None
+        while found != (len(self.needed), self.read_in):
+            found = len(self.needed), dict(self.read_in)
             self.made_bars: dict[str, Kind] = {}
             self.backwards(self.body)
 
@@ -765,7 +786,7 @@ class _Adjoint(_Derivative):
         self.body = self.keeping_old(self.body, chosen - self.unstored)
         self.products, self.undone = self.find_products(self.body), chosen
         self.find_definitions()
-        self.needed, self.read_in, self.names = set(), {}, {}  # of statements that are no more
+        self.names = {}  # of statements that are no more
         return True
 
     def reads_first(self, array: str) -> bool:
@@ -936,10 +957,10 @@ class _Adjoint(_Derivative):
         for k, s in enumerate(body):
             if parts(s):  # a loop or a branch, which puts its own numbers on the tape
                 checked = 0
-            if type(s) is Assign and self.pushed(s.name):
+            if self.pushes(s):
                 if not checked:
                     straight = itertools.takewhile(lambda s: not parts(s), body[k:])
-                    checked = sum(type(s) is Assign and self.pushed(s.name) for s in straight)
+                    checked = sum(map(self.pushes, straight))
                     out += self.room_for(const(checked))
                 checked -= 1
                 out += self.keeping([s.name], lambda k: self.here())
@@ -1032,9 +1053,9 @@ class _Adjoint(_Derivative):
     def cover(self, s: For | While) -> list[str]:
         """The variables that a loop binds whose values its own way back does not read, as that of a sum: what they were
         before the loop is kept, and nothing of its turns. They are covered from here on."""
-        read = self.read_in.get(id(s))
+        read = self.read_in.get(id(s), set())
         own = {x.name for x in statements([s]) if type(x) is Assign}
-        names = [] if read is None else sorted(n for n in own if self.pushed(n) and n not in read)
+        names = sorted(n for n in own if self.pushed(n) and n not in read)
         self.covered.update(names)
         return names
 
@@ -1069,7 +1090,7 @@ class _Adjoint(_Derivative):
     def keeps_none(self, body: list) -> bool:
         """Whether statements put nothing on the tape but what `kept` says of them."""
         for s in body:
-            if type(s) is While or self.is_part(s) or (type(s) is Assign and self.pushed(s.name)):
+            if type(s) is While or self.is_part(s) or self.pushes(s):
                 return False
             covered = self.cover(s) if type(s) is For else []
             none = not covered and not self.factors(s)[0] and not any(map(self.kept, parts(s)))
@@ -1115,7 +1136,7 @@ class _Adjoint(_Derivative):
         plus = lambda x, y: y if constant(x) == 0 else x if constant(y) == 0 else E("add", (x, y), INT, 0, 2**40)
         for s in body:
             if type(s) is Assign:
-                total = plus(total, const(int(self.pushed(s.name))))
+                total = plus(total, const(int(self.pushes(s))))
             elif self.is_part(s):
                 return None
             elif type(s) is For:
@@ -1170,8 +1191,12 @@ class _Adjoint(_Derivative):
         return name in self.needed and name not in self.again
 
     def pushed(self, name: str) -> bool:
-        """Whether an assignment puts what the variable was on the tape."""
+        """Whether the way back needs what a variable was before each assignment."""
         return self.saved(name) and name not in self.local and name not in self.covered
+
+    def pushes(self, s: Any) -> bool:
+        """Whether a statement puts what its variable was on the tape: a count is counted back."""
+        return type(s) is Assign and self.pushed(s.name) and not counts(s)
 
     # -------------------------------------------------------------- backwards
     def backwards(self, body: list, columns: bool = False) -> list:
@@ -1206,10 +1231,12 @@ class _Adjoint(_Derivative):
         self.read_in[id(s)], self.read = self.read, around | self.read
         return [*out, *self.all_taken(names)]
 
-    def restore(self, name: str) -> list:
-        if not self.pushed(name):
+    def restore(self, s: Assign) -> list:
+        if not self.pushed(s.name):
             return []
-        return [self.moved(const(1), "sub"), self.taken(name, self.here())]
+        if counts(s):
+            return [Assign(s.name, E("sub" if s.value.op == "add" else "add", s.value.args, s.value.kind))]
+        return [self.moved(const(1), "sub"), self.taken(s.name, self.here())]
 
     def taken(self, name: str, at: E) -> Assign:
         return Assign(name, cast(E("load", (self.tape, at), F8), self.out.kinds[name]))
@@ -1218,7 +1245,7 @@ class _Adjoint(_Derivative):
         if id(s) in self.products:
             return self.back_of_product(s)
         if type(s) is Assign:
-            out = self.restore(s.name)
+            out = self.restore(s)
             if s.name in self.active:
                 bar = self.bar(s.name)
                 kind = self.out.kinds[s.name]
@@ -1290,11 +1317,12 @@ class _Adjoint(_Derivative):
             inner = self.backwards(s.body)
             restore = self.backwards_of_test(s)
             count = self.counter(s)
+            start = Assign(count, const(0))
             turn = self.fresh_once(("back", id(s)), INT)
             if not inner and not restore:
-                return self.restore(count)
+                return self.restore(start)
             loop = For(turn, const(0), self.var(count), 1, [*inner, *restore], True)
-            return [*restore, loop, *self.restore(count)]
+            return [*restore, loop, *self.restore(start)]
         return []
 
     def backwards_of_test(self, s: While) -> list:
@@ -1364,6 +1392,11 @@ def accumulates(s: Assign) -> bool:
     return s.name not in variables(s.value.args[1])
 
 
+def counts(s: Assign) -> bool:
+    """Whether an assignment adds a constant to an integer, or subtracts it."""
+    return s.value.kind.letter == "i" and accumulates(s) and s.value.args[1].op == "const"
+
+
 def temporary(name: str) -> bool:
     """Whether a variable is the translator's own, read on no way but behind its assignment."""
     return name.count(".") == 1 and name.rpartition(".")[2].isdigit() and "~" not in name
@@ -1374,6 +1407,15 @@ def straight(body: list) -> bool:
     whole = lambda x: x.op == "cast" and x.kind.letter in "iub" and x.args[0].kind.letter == "f"
     found = lambda s: type(s) in (If, While) or any(whole(x) for e in expressions(s) for x in walk(e))
     return not any(map(found, statements(body)))
+
+
+def sources(e: E) -> set[str]:
+    """The variables and arrays of which an expression has a derivative."""
+    if not inexact(e.kind) or e.op in FLAT:
+        return set()
+    if e.op in ("var", "load"):
+        return {e.args[0]}
+    return {name for a in e.args if isinstance(a, E) for name in sources(a)}
 
 
 def left_from(s: Any) -> list[str]:

@@ -268,6 +268,7 @@ class Translator(Building):
         self.copies: dict[str, tuple[str, frozenset[str], E]] = {}  # of what name's array, its roots, which it was
         self.numbers: dict[str, E] = {}  # which of them arrays made in the loop are
         self.earlier: dict[str, Any] = {}  # what variables stand for that the turn before bound: as they were read
+        self.unbound: set[str] = set()  # names that have an array before the loop binds them
         self.own: set[str] = set()  # names bound to arrays in loops alone, which are the program's own arrays
         self.shown: set[str] = set()  # inputs that these have copies of
         # of this statement, by their text: (the mask, how many writes came before, where it is computed)
@@ -772,8 +773,8 @@ class Translator(Building):
         if (info.kind, info.ndim) != (array.kind, array.ndim):
             raise self.fail(f"{variable.rpartition('.')[2]}, which is of another dtype, or has other axes, at times")
         if self.by_value:
-            bound = self.scope.names.get(variable.removeprefix(self.scope.prefix))
-            return self.copied_to(variable, array, bound)
+            self.bound.add(variable)
+            return self.copied_to(variable, array, self.scope.names.get(variable.removeprefix(self.scope.prefix)))
         info.found |= self.roots(array)
         ones = {axis for axis, d in enumerate(array.dims) if d.op == "const" and d.args[0] == 1}
         if not info.ones & frozenset(range(array.ndim)) <= ones:
@@ -1506,8 +1507,12 @@ class Translator(Building):
             if isinstance(found, Parts):
                 return remade(found.type, [self.now(self.load_name(f"{name}[{k}]")) for k in range(found.count)])
             if not isinstance(found, Scalar):
-                if self.kept(found) and found.name not in self.bound and not self.by_value:
-                    self.check(E("held", (found.name,), BOOL, 0, 1))
+                if self.kept(found) and found.name not in self.bound:
+                    if not self.by_value:
+                        self.check(E("held", (found.name,), BOOL, 0, 1))
+                    elif found.name in self.unbound:  # while it has what it was given
+                        which = E("var", (f"{found.name}!",), INT, -1, 2**42)
+                        self.check(E("ne", (which, self.numbered(found.name)), BOOL, 0, 1))
                 return found
             variable = str(found)
             if variable not in self.bound:
@@ -3055,8 +3060,9 @@ def translate(
 ) -> Program:
     """The program of a loop.
 
-    given    what its variables are before it: ("number", Kind), ("array", Kind, ndim, axes of length 1), or ("held", )
-             for what is looked for outside
+    given    what its variables are before it: ("number", Kind), ("array", Kind, ndim, axes of length 1), ("held", ) for
+             what is looked for outside, or ("unbound", Kind, ndim, axes of length 1) of a name that the loop binds,
+             with `by_value`: it is given an array for what it will be bound to
     found    gets what is read besides
     wanted   variables that are read after it
     noted    (file, module) of the loop, for the program that says of which numbers NumPy warns
@@ -3065,7 +3071,8 @@ def translate(
     """
     known: dict[str, Known] = {}
     flags: set[str] = set()
-    moving: dict[str, Moving] = {}
+    unbound = {variable for variable, what in given.items() if what[0] == "unbound"}
+    moving = {variable: Moving() for variable in unbound}
     tuples: dict[str, bool] = {}
     unsettled: set[tuple] = set()
     recursive: dict[Any, Recursive] = {}
@@ -3082,7 +3089,7 @@ def translate(
         program = Program(name)
         t = Translator(program, known, rounds, found)
         t.flags, t.moving, t.tuples, t.by_value, t.deadline = flags, moving, tuples, by_value, deadline
-        t.unsettled, t.exchanged = unsettled, exchanged
+        t.unsettled, t.exchanged, t.unbound = unsettled, exchanged, unbound
         t.recursive, t.defined, t.lists, t.displayed = recursive, {}, lists, displayed
         t.notes, t.origin = None if noted is None else {}, noted
         count = len(flags)
@@ -3107,6 +3114,7 @@ def translate(
                 top.names[variable] = found_first = _entry(t, variable, what, assigned)
                 if type_of(found_first) and variable in assigned:
                     t.name(variable, found_first)
+            t.bound -= unbound
             top.local = set(top.names)
             for flag in sorted(flags):
                 if flag not in given:
@@ -3152,7 +3160,7 @@ def _entry(t: Translator, variable: str, what: Any, assigned: set[str]) -> Any:
             return given
         t.assign(variable, given)
         return Scalar(variable)
-    if sort == "array":
+    if sort in ("array", "unbound"):
         _, kind, ndim, ones = what
         array = Array(variable, kind, ndim, variable)
         for axis in ones:

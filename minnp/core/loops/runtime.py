@@ -49,6 +49,7 @@ from .ir import (
     INT,
     KINDS,
     WORD,
+    Alloc,
     Assign,
     Check,
     E,
@@ -57,6 +58,7 @@ from .ir import (
     View,
     While,
     const,
+    constant,
     kind_of,
     multiplies,
     statements,
@@ -858,6 +860,8 @@ def _run(
         names = [i.name for i, _ in arrays if i.written]
     for name, others in program.shown.items():
         which = next((other for flag, other in others.items() if said[flag]), None)
+        if which == (name, True) and given[name][0] == "unbound":
+            continue
         if which is None:
             results[name] = array_of(out[names.index(name)])
         else:
@@ -949,12 +953,35 @@ def _after(watching: CaptureTrace, why: str, site: Site, f: Any, names: dict) ->
 
 def _run_by_value(site: Site, f: Any, found: Compiled, given: dict, names: dict, values: dict) -> dict | None:
     """The loop by another program, which has a derivative: every name has an array of its own."""
+    program = found.code.program
+    known = _lengths(program)
+    for name, variable in program.results:
+        array = program.arrays[variable]
+        try:
+            shape = [_number(E("dim", (variable, axis), INT), known, values) for axis in range(array.ndim)]
+        except (KeyError, TypeError, ValueError):
+            continue
+        if name in site.wanted and name not in given:
+            fixed = tuple([axis for axis, d in enumerate(array.dims) if constant(d) == 1])
+            given = given | {name: ("unbound", array.kind, array.ndim, fixed)}
+            values[name] = onp.zeros(shape, array.kind.dtype)
     if found.by_value is None:
         found.by_value = _compiled(site, f, given, names, found.outside.varied, True)
         found.by_value.by_values = True
     other = found.by_value
     there = other.outside.now(_resolving(site, f), names)
     return None if other.row is None or there is None else _run(site, f, other, given, names, values, there)
+
+
+def _lengths(program: Program) -> dict[Any, E]:
+    """What variables and the lengths of arrays are made of: of names that stand for several, those of the first."""
+    found = statements(program.body)
+    known, roots = _known(found), [*(i.name for i in program.inputs), *(s.name for s in found if type(s) is Alloc)]
+    for variable, several in program.moving.items():
+        first = next((name for name in roots if name in several), "")
+        for axis in range(program.arrays[variable].ndim):
+            known[variable, axis] = E("dim", (first, axis), INT)
+    return known
 
 
 def _run_drawn(
@@ -1046,17 +1073,24 @@ def _few(row: LoopRow, values: dict[str, Any]) -> bool:
 
 def _beginning(program: Program) -> tuple[For | None, dict]:
     """(the first loop, what its ends are made of)."""
-    loop = next((s for s in statements(program.body) if type(s) is For), None)
+    found = statements(program.body)
+    first = next((k for k, s in enumerate(found) if type(s) is For), None)
+    return (None, {}) if first is None else (found[first], _known(found[:first]))
+
+
+def _known(found: list) -> dict[Any, E]:
+    """What statements make variables, and the lengths of arrays, of: what they make again is not known."""
     known: dict[Any, E] = {}
-    for s in statements(program.body) if loop is not None else ():
-        if s is loop:
-            break
+    for s in found:
         if type(s) is Assign:
-            known[s.name] = s.value if s.name not in variables(s.value) else E("again", (), INT)
-        elif type(s) is View:
-            dims = [const(1) if p[0] == "new" else p[2] for p in s.spec if p[0] != "index"]
+            told = s.name not in known and all(n in known or n.endswith(".in") for n in variables(s.value))
+            known[s.name] = s.value if told else E("again", (), INT)
+        elif type(s) in (Alloc, View):
+            dims = (
+                s.dims if type(s) is Alloc else [const(1) if p[0] == "new" else p[2] for p in s.spec if p[0] != "index"]
+            )
             known |= {(s.name, axis): d for axis, d in enumerate(dims)}
-    return loop, known
+    return known
 
 
 def turns(program: Program, values: dict[str, Any]) -> float:
@@ -1066,30 +1100,33 @@ def turns(program: Program, values: dict[str, Any]) -> float:
     loop, known = program.beginning
     if loop is None:
         return float("inf")
-
-    def number(e: E) -> int:
-        if e.op == "const":
-            return e.args[0]
-        if e.op == "var":
-            name = e.args[0]
-            if name.endswith(".in"):
-                x = values[name.removesuffix(".in")]
-                if any(type(t) is BatchTrace for t in _followed(_raw(x))):
-                    raise ValueError(f"{name} is another number in each example")
-                return int(x.value if type(x) is Live else read(x) if type(x) in ARRAY_TYPES else x)
-            return number(known[name])
-        if e.op == "dim":
-            return number(known[e.args]) if e.args in known else values[e.args[0]].shape[e.args[1]]
-        found = [number(a) for a in e.args]
-        if e.op in ("copy", "select"):
-            return found[0] if e.op == "copy" else found[1] if found[0] else found[2]
-        return {"min": min, "max": max, **OPERATORS}[e.op](*found)
-
     try:
-        step = loop.step if isinstance(loop.step, int) else number(loop.step)
-        return len(range(number(loop.start), number(loop.stop), step))
+        start, stop, step = (x if isinstance(x, int) else _number(x, known, values) for x in loop[1:4])
+        return len(range(start, stop, step))
     except (KeyError, TypeError, ValueError):
         return float("inf")
+
+
+def _number(e: E, known: dict[Any, E], values: dict[str, Any]) -> int:
+    """A number before the loop. Raises KeyError, TypeError or ValueError where it is not known."""
+    if e.op == "const":
+        return e.args[0]
+    if e.op == "var":
+        name = e.args[0]
+        if name.endswith(".in"):
+            x = values[name.removesuffix(".in")]
+            if any(type(t) is BatchTrace for t in _followed(_raw(x))):
+                raise ValueError(f"{name} is another number in each example")
+            return int(x.value if type(x) is Live else read(x) if type(x) in ARRAY_TYPES else x)
+        return _number(known[name], known, values)
+    if e.op == "dim":
+        return _number(known[e.args], known, values) if e.args in known else values[e.args[0]].shape[e.args[1]]
+    if e.op == "load":
+        raise ValueError("an element of an array")
+    found = [_number(a, known, values) for a in e.args]
+    if e.op in ("copy", "select"):
+        return found[0] if e.op == "copy" else found[1] if found[0] else found[2]
+    return {"min": min, "max": max, **OPERATORS}[e.op](*found)
 
 
 def _write(x: Any, value: Any) -> None:
