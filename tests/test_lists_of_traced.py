@@ -1,14 +1,18 @@
-"""Lists, and classes that are lists, of traced numbers are operands and arguments as arrays are."""
+"""Lists, classes that are lists or sequences, and objects with NumPy's protocols are operands and arguments as arrays
+are, where they hold traced numbers."""
 
 from __future__ import annotations
 
-from collections import namedtuple
+from collections import deque, namedtuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as onp
 import pytest
 
 import minnp.numpy as np
 from minnp import grad, jit, jvp, vmap
+from minnp.errors import TracedValueError
 
 
 class History(list):
@@ -16,6 +20,62 @@ class History(list):
 
 
 Pair = namedtuple("Pair", "a b")
+
+
+class Readings(Sequence):
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+    def __len__(self) -> int:
+        return len(self.v)
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.v[i]
+
+
+class Image:
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.v
+
+
+class Wrapped:
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Wrapped:
+        inputs = [i.v if isinstance(i, Wrapped) else i for i in inputs]
+        options = {k: v for k, v in options.items() if k != "out"}
+        return Wrapped(getattr(ufunc, method)(*inputs, **options))
+
+
+class Unit(np.lib.mixins.NDArrayOperatorsMixin):
+    __init__ = Wrapped.__init__
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Unit:
+        return Unit(getattr(ufunc, method)(*[i.v if isinstance(i, Unit) else i for i in inputs], **options))
+
+
+OTHERS: dict[str, Any] = {"numpy": onp, "__name__": "a_library"}  # which does not know minnp
+exec(
+    """class Quantity(numpy.lib.mixins.NDArrayOperatorsMixin):
+    def __init__(self, v):
+        self.v = v
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return Quantity(getattr(ufunc, method)(*[i.v if isinstance(i, Quantity) else i for i in inputs], **options))
+
+class Strict(Quantity):
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        if not all(isinstance(i, (numpy.ndarray, Strict)) for i in inputs):
+            return NotImplemented
+        return Strict(getattr(ufunc, method)(*[i.v if isinstance(i, Strict) else i for i in inputs]))
+""",
+    OTHERS,
+)
+Quantity, Strict = OTHERS["Quantity"], OTHERS["Strict"]
 
 
 def written(x, write):
@@ -28,7 +88,31 @@ def added(y, values):
     y += values
 
 
+def multiplied(x, by):
+    x = x * 1.0
+    x *= by
+    return x
+
+
 PROGRAMS = {
+    "a sequence": lambda x: np.sum(np.array(Readings(x)) ** 2),
+    "sequences of sequences": lambda x: np.sum(np.asarray([Readings(x), Readings([x[0], 1, 2])]) ** 2),
+    "a sum of a sequence": lambda x: np.sum(Readings([x[0] ** 2, x[1] * x[2]])),
+    "an operator with a sequence": lambda x: np.sum(x * Readings(x)) + np.sum(np.ones(3) * deque(x)),
+    "a sequence written": lambda x: written(x, lambda y: y.__setitem__(slice(2), Readings(x[1:] ** 2))),
+    "an object with an array": lambda x: np.sum(np.asarray(Image(x)) ** 2),
+    "an object with an array, of another dtype": lambda x: np.sum(np.asarray(Image(x), complex) ** 2).real,
+    "a function of one": lambda x: np.sum(np.sin(Image(x))) + np.sum(np.stack([Image(x), Image(x * x)])),
+    "an operator with one": lambda x: np.sum(x * Image(x)) + np.sum(Image(x) * x) + np.sum(np.ones(3) * Image(x)),
+    "one written": lambda x: written(x, lambda y: y.__setitem__(..., Image(x * x))),
+    "a ufunc of objects": lambda x: np.sum(np.multiply(x, Unit(x)).v) + np.sum(np.sin(Unit(x)).v),
+    "an operator with an object": lambda x: np.sum((x * Unit(x)).v) + np.sum((-x @ Unit(np.ones((3, 2)))).v),
+    "a comparison with one": lambda x: np.sum(np.where((x > Unit(2.0)).v, x, 2 * x)),
+    "in place, one": lambda x: np.sum(multiplied(x, Unit(x)).v),
+    "a ufunc's method": lambda x: np.sum(np.add.reduce(Unit(np.outer(x, x))).v),
+    "a class without operators": lambda x: np.sum((x * Wrapped(x)).v) + np.sum(np.multiply(x, Wrapped(x)).v),
+    "in place, without operators": lambda x: np.sum(multiplied(x, Wrapped(x)).v),
+    "a library's class": lambda x: np.sum((x * Quantity(x)).v) + np.sum(np.sin(Quantity(x)).v),
     "matmul": lambda x: x @ [1.0, 2.0, 3.0],
     "reflected matmul": lambda x: [1.0, 2.0, 3.0] @ x,
     "product": lambda x: np.sum(x * [x[0], x[1], 2.0]),
@@ -65,6 +149,24 @@ def test_a_list_is_an_operand_as_an_array_is(name: str) -> None:
         onp.testing.assert_allclose(onp.asarray(derivative(np.array(x))), slope, atol=1e-6)
     if name not in ("place", "putmask"):  # whose masks differ from one example to the next
         onp.testing.assert_allclose(onp.asarray(vmap(grad(f))(np.array(POINTS))), slopes, atol=1e-6)
+        onp.testing.assert_allclose(onp.asarray(vmap(f)(np.array(POINTS))), [float(f(x)) for x in np.array(POINTS)])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.sum((x * Strict(x)).v) + np.sum(np.multiply(x, Strict(x)).v),
+        lambda x: np.sum(multiplied(x, Strict(x)).v),
+    ],
+)
+def test_a_class_that_knows_numpys_arrays_alone_is_given_those(f: Any) -> None:
+    wanted = [float(f(x)) for x in np.array(POINTS)]
+    compiled = jit(f)
+    for x, y in [*zip(np.array(POINTS), wanted)] * 2:
+        assert float(compiled(x)) == y
+    assert vmap(f)(np.array(POINTS)).tolist() == wanted
+    with pytest.raises(TracedValueError, match="gradient would be lost"):
+        grad(f)(np.array(POINTS[0]))
 
 
 def test_a_list_says_where_under_every_policy() -> None:

@@ -55,6 +55,7 @@ STATIC = {int, float, complex, bool, str, bytes, type(None), slice, type(...), t
 STATIC |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t, onp.generic)}
 STATIC |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
 KNOWN = {*ARRAY_TYPES, *STATIC} - {Host}  # the classes that definitions know; of NumPy's arrays a note is taken
+PLAIN = {*KNOWN, *CONTAINERS, Host}
 MISSING = object()
 
 
@@ -116,13 +117,19 @@ OF_OBJECTS = {onp.array, onp.asarray, onp.asanyarray}
 
 def invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     """Call a public function with any arguments."""
-    if state.tapes and (e.writes or "out" in kwargs or not before_out(e, len(args))):
-        shared = [root for w in written(e, args, kwargs) if (root := shared_root(w)) is not None]
-        out = _invoke(e, args, kwargs)
-        for root in shared:
-            warn_of_sharing(root)
-        return out
-    return _invoke(e, args, kwargs)
+    try:
+        if state.tapes and (e.writes or "out" in kwargs or not before_out(e, len(args))):
+            shared = [root for w in written(e, args, kwargs) if (root := shared_root(w)) is not None]
+            out = _invoke(e, args, kwargs)
+            for root in shared:
+                warn_of_sharing(root)
+            return out
+        return _invoke(e, args, kwargs)
+    except (errors.TracedValueError, ValueError) as error:
+        again = opened_after(error, (args, kwargs))
+        if again is None:
+            raise
+    return invoke(e, *again)
 
 
 def _invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
@@ -147,11 +154,16 @@ def _invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
             return made
     if kwargs and kwargs.get("dtype") is object and e.host in OF_OBJECTS and type(args[0]) in (list, tuple):
         return wrap(e.host(*args, **kwargs))  # the arrays in the list are objects as they are
-    if state.busy and not KNOWN.issuperset(map(type, args)) and any(map(_asked_first, (*args, *kwargs.values()))):
+    virtual = any(map(_is_virtual, args))
+    known = KNOWN if state.busy else PLAIN if virtual else None
+    if known and not known.issuperset(map(type, args)) and any(map(asked_first, (*args, *kwargs.values()))):
         result = offered(*_called(e, args), kwargs)
         if result is not NotImplemented:
             return result
-    if any(map(_is_virtual, args)) and "out" not in kwargs:
+        if virtual and any(map(has_ufuncs, args)):
+            ends_capture(f"np.{e.name} is that of a class that takes NumPy's arrays alone")
+            return _invoke(e, tuple([_handed_out(a) if _is_virtual(a) else a for a in args]), kwargs)
+    if virtual and "out" not in kwargs:
         result = defined(e, args, kwargs)
         if result is not NotImplemented:
             return result
@@ -161,6 +173,36 @@ def _invoke(e: Entry, args: tuple, kwargs: dict) -> Any:
     if state.busy and not sources and (device := devices.default_device()) is not None:
         return devices.made(device, e.name, args, kwargs, lambda: _run(e, args, kwargs, sources, values, options))
     return _run(e, args, kwargs, sources, values, options)
+
+
+def opened_after(error: Exception, arguments: Any) -> Any:
+    """Arguments that NumPy could not read, for traced arrays in objects and sequences, as arrays and lists; None where
+    that was not the reason of an exception."""
+    if isinstance(error, errors.TracedValueError) or _NO_ARRAY in str(error):
+        found = replaced(arguments, opened)
+        return None if found is arguments else found
+    return None
+
+
+_NO_ARRAY = "__array__ method not producing an array"
+
+
+def opened(x: Any) -> Any:
+    """What NumPy reads in an argument that holds arrays of ours, which NumPy itself does not look for there: an array
+    that the object's __array__ returns, or a sequence of another class (a deque, a list's subclass) as a list, or a
+    tuple."""
+    t = type(x)
+    if t in STATIC or t in CONTAINERS or isinstance(x, (Value, Array, Host, onp.generic)):
+        return x
+    if isinstance(getattr(t, "__array__", None), FunctionType) and t not in _array.TAKEN:
+        shown = x.__array__()
+        return shown if type(shown) in ARRAY_TYPES else x
+    if not (hasattr(t, "__len__") and hasattr(t, "__getitem__")) or hasattr(t, "__array_function__"):
+        return x
+    elements = [replaced(e, opened) for e in x]
+    if not any(type(e) in ARRAY_TYPES for e in inside(elements)):
+        return x
+    return tuple(elements) if isinstance(x, tuple) else elements
 
 
 def _made(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -270,15 +312,28 @@ def _called(e: Entry, args: tuple) -> tuple:
     return named, args[::-1] if hasattr(e.host, "reflects") else args
 
 
-def _asked_first(x: Any) -> bool:
+def asked_first(x: Any) -> bool:
     """Whether a class of the program's says what functions mean for an argument, or for an element of it."""
     t = type(x)
     if t in CONTAINERS:
-        return any(map(_asked_first, inside(x)))
+        return any(map(asked_first, inside(x)))
     if t in STATIC or t in STAND_INS or isinstance(x, (Value, Array, Host, onp.generic)):
         return False
     hooks = (getattr(t, "__array_ufunc__", None), getattr(t, "__array_function__", None))
     return any(isinstance(hook, FunctionType) for hook in hooks)
+
+
+def has_ufuncs(x: Any) -> bool:
+    """Whether an object is no array, nor shows one, and its class says what ufuncs are of it: no row is given it."""
+    t = type(x)
+    if isinstance(x, (Array, Host)) or hasattr(t, "__array__"):
+        return False
+    return isinstance(getattr(t, "__array_ufunc__", None), FunctionType)
+
+
+def _handed_out(a: Array) -> Any:
+    """A traced or device array as one of the host; raises where a gradient would be lost."""
+    return array_of(onp.asarray(_array.concretize(read(a), Host)))
 
 
 def note_exposed(args: tuple, result: Any) -> None:
@@ -717,8 +772,11 @@ def offered(host: Any, args: tuple, kwargs: dict) -> Any:
     if isinstance(ufunc, onp.ufunc):
         for x in args:
             hook = getattr(type(x), "__array_ufunc__", None)
-            if isinstance(hook, FunctionType) and not isinstance(x, Array) and for_us(hook):
-                out = hook(x, function, method, *args, **kwargs)
+            if not isinstance(hook, FunctionType) or isinstance(x, Array):
+                continue
+            knows_ours = for_us(inspect.unwrap(hook))
+            if knows_ours or has_ufuncs(x):
+                out = hook(x, function if knows_ours else ufunc, method, *args, **kwargs)
                 if out is not NotImplemented:
                     return out
         return NotImplemented

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as onp
 
+from ... import errors
 from ..arrays import devices
 from ..arrays.array import (
     ARRAY_TYPES,
@@ -229,6 +230,8 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
     traced = isinstance(a, (Tracer, Buffer)) or isinstance(b, (Tracer, Buffer)) or watched()
     if is_scalar(a):
         return NotImplemented  # a number, as x.sum() and x[0] are in NumPy: `s += 1` makes another one
+    if traced and type(b) not in functions.KNOWN and functions.has_ufuncs(b):
+        return invoke(functions.entry(name, getattr(onp, name)), (self, other), {"out": (self,)})
     if not traced:
         if type(b) in STAND_INS and not b.trace.alive:
             b = b.value
@@ -303,7 +306,12 @@ def _setitem(self: ndarray, index: Any, value: Any) -> None:
     if type(value) in ARRAY_TYPES and value._root is not None and _static(index) and _is(value, self, index):
         return  # the second half of `x[index] += y`: the view was written in place
     shared = shared_root(self)
-    write(self, index, value)
+    try:
+        write(self, index, value)
+    except (errors.TracedValueError, ValueError) as error:
+        if (again := functions.opened_after(error, value)) is None:
+            raise
+        write(self, index, again)
     if shared is not None:
         warn_of_sharing(shared)
 

@@ -17,11 +17,10 @@ import numpy as onp
 from ..arrays import devices
 from ..arrays.array import ARRAY_TYPES, Array, array_of, memory, ndarray, read, show_again, unwrap, wrap
 from ..arrays.hooks import theirs
-from ..rows.pytree import inside
 from ..rows.value import Buffer, Host, Tracer
 from . import functions, methods
 from .attributes import shown
-from .functions import PUBLIC, foreign_entry, invoke
+from .functions import PUBLIC, foreign_entry, invoke, opened
 from .public import make_ufunc
 
 
@@ -166,22 +165,6 @@ def _array_function(self: ndarray, func: Callable, types: tuple, args: tuple, kw
     if known is not None:
         return known(*args, **kwargs)
     return invoke(foreign_entry(f"{func.__module__}.{func.__name__}".removeprefix("numpy."), func), args, kwargs)
-
-
-def opened(x: Any) -> Any:
-    """A sequence of another class with arrays of ours (a deque, a list's subclass) as a list, or a tuple: there we
-    look for them."""
-    t = type(x)
-    if t in (list, tuple, dict, str, bytes) or not (hasattr(t, "__len__") and hasattr(t, "__getitem__")):
-        return x
-    if hasattr(t, "__array__") or hasattr(t, "__array_function__") or not any(map(holds, x)):
-        return x
-    return tuple(x) if isinstance(x, tuple) else list(x)
-
-
-def holds(x: Any) -> bool:
-    """Whether x is an array of ours, or a list or tuple with one."""
-    return type(x) in ARRAY_TYPES or any(type(e) in ARRAY_TYPES for e in inside(x))
 
 
 def _array_ufunc(self: ndarray, host: onp.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
