@@ -118,6 +118,7 @@ def changes() -> list[str]:
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="the layout of type objects is not known to the test")
 def test_importing_and_using_minnp_changes_nothing_else_of_other_libraries():
     run = [sys.executable, "-W", "ignore", __file__]

@@ -75,6 +75,7 @@ def part(name):
     return ".".join(words[:2]) if ".".join(words[:2]) in MAY_IMPORT else "minnp"
 
 
+@pytest.mark.long
 def test_each_part_imports_only_what_is_below_it():
     wrong = []
     for path in FILES:

@@ -846,6 +846,7 @@ def never_and_always(x, y, n):
     return x
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [ends_apart, from_the_end, some_first, never_and_always], ids=lambda f: f.__name__)
 def test_gradients_of_loops_whose_first_and_last_turns_take_another_way(program, monkeypatch):
     found = []
