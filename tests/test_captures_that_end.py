@@ -7,9 +7,12 @@ import math
 import operator
 import pickle
 import types
+import warnings
 
 import numpy as onp
 import pytest
+import scipy.linalg.lapack
+import scipy.sparse.linalg
 
 import minnp
 import minnp.numpy as np
@@ -403,3 +406,77 @@ def test_texts_of_numpy_are_results():
     for k in (1, 30, 2, 40):
         assert f(np.array([1.0 * k, 12.0])) == labels[int(k > 28)]
         assert type(f(np.array([1.0 * k, 12.0]))) is onp.str_
+
+
+def warned(x):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        y = np.log(x)
+    return -np.ones(2) if caught else y
+
+
+def made_errors(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return np.sqrt(x)
+        except RuntimeWarning:
+            return np.zeros(2)
+
+
+def called(x):
+    log = []
+    old = np.seterrcall(lambda kind, flag: log.append(kind))
+    with np.errstate(all="call"):
+        y = 1 / (x - 1)
+    np.seterrcall(old)
+    return y * 0 if log else y
+
+
+@pytest.mark.parametrize("f", [warned, made_errors, called])
+@pytest.mark.filterwarnings("ignore")
+def test_functions_that_decide_what_becomes_of_warnings_run_as_they_are(f):
+    g = jit(f)
+    for x in ([2.0, 3.0], [1.0, -1.0], [2.0, 3.0], [-1.0, 1.0], [2.0, 3.0]):
+        onp.testing.assert_array_equal(g(np.array(x)), f(onp.array(x)))
+
+
+def test_libraries_that_take_no_traced_arrays_get_arrays_at_once():
+    f = jit(lambda a, b: scipy.sparse.linalg.cg(a, b)[0])
+    a, b = np.array([[2.0, 1.0], [1.0, 3.0]]), np.ones(2)
+    for _ in range(4):
+        onp.testing.assert_allclose(f(a, b), onp.linalg.solve(a, b), rtol=1e-10)
+    solved = jit(lambda a, b: scipy.linalg.lapack.dgesv(a, b)[2])
+    for _ in range(4):
+        onp.testing.assert_allclose(solved(a, b), onp.linalg.solve(a, b), rtol=1e-10)
+        onp.testing.assert_array_equal(b, 1.0)
+    factor = jit(lambda a: scipy.linalg.cholesky(a) * 2)
+    for _ in range(4):
+        with pytest.raises(onp.linalg.LinAlgError):
+            factor(-a)
+        onp.testing.assert_allclose(factor(np.eye(2)), 2 * onp.eye(2))
+
+
+def test_memory_that_torch_shares_is_the_arguments():
+    torch = pytest.importorskip("torch")
+    f = jit(lambda x: torch.as_tensor(x).neg_().sum().item())
+    for _ in range(4):
+        x = np.array([1.0, 2.0])
+        assert f(x) == -3.0
+        onp.testing.assert_array_equal(x, [-1.0, -2.0])
+
+
+class Offset:
+    def __init__(self, by):
+        self.by = by
+
+    def __radd__(self, other):
+        return other + self.by
+
+
+def test_operators_of_objects_that_are_no_arrays_are_their_own():
+    f, g = (jit(f) for f in (lambda x: x[0] + Offset(2.0), lambda x: (x + Offset(1.0)) * 2))
+    for k in range(4):
+        x = np.array([1.0 + k, 5.0])
+        assert f(x) == 3.0 + k
+        onp.testing.assert_array_equal(g(x), (onp.asarray(x) + 1) * 2)

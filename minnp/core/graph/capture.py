@@ -74,6 +74,7 @@ SEVERAL = 5  # bits (`bits`) of which more would make more ways than jit keeps
 WANTING = (VirtualArray.__name__, "__array__ method not producing an array", "has no memory to hand out")
 WANTING += ("a traced array that has views",)
 WANTING += tuple([words for t in ("float64", "complex128") for words in (f"'numpy.{t}' object", f"type {t} is not")])
+OPERANDS = (Tracer, Host, Buffer, onp.generic, int, float, complex, str, bytes, type(None))  # of arithmetic
 RECORDING = 0.5  # of what a function may take at first: the rest is for its graph
 SINGLES = 1_000  # operations of Python's numbers
 MANY, MOST = 2_500, 10_000  # nodes of a graph, after which the rest of the program runs as it is: at the latter always
@@ -252,6 +253,9 @@ class CaptureTrace(Trace):
         raw = [v.value if type(v) is Live or self._mine(v) else v for v in values]
         if any(map(holds_objects, raw)):
             self.ends(OBJECTS)
+            return bind(row, values, params)
+        if row.jvp == "elementwise" and not all(isinstance(v, OPERANDS) for v in raw):
+            self.ends("an operator of an object that is no array")
             return bind(row, values, params)
         inner = {k: _lift(v, self._value) for k, v in params.items()}
         recorded = {k: _lift(v, self._reference) for k, v in params.items() if k != "donate"}

@@ -129,6 +129,9 @@ DRAWING, OF_STREAMS = {"rvs", "resample"}, {"random_raw", "spawn", "jumped", "ad
 DRAWING |= {"uuid1", "uuid4", "urandom", "token_bytes", "token_hex", "token_urlsafe", "randbelow", "mkdtemp", "mkstemp"}
 OF_TORCH = {"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "normal", "bernoulli", "multinomial"}
 OF_STREAMS |= {"get_state", "set_state", "bit_generator", "_rand"}
+# What code says that decides what becomes of NumPy's warnings and floating-point errors, but np.errstate
+OF_WARNINGS = {"catch_warnings", "simplefilter", "filterwarnings", "resetwarnings"}
+OF_WARNINGS |= {"seterrcall", "geterrcall", "seterr"}
 BUILTINS = frozenset(vars(builtins))
 SPACES = (dict, MappingProxyType)  # of names: what modules and classes hold
 LISTED = 32  # items of a list whose numbers are looked at
@@ -571,6 +574,12 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     draws |= not OF_TORCH.isdisjoint(names) and id(sys.modules.get("torch", seen)) in seen
     before.draws = draws or (streams and not OF_STREAMS.isdisjoint(names))
     before.missing = [name for name in uses.modules if name not in sys.modules]
+    if "as_tensor" in names and id(sys.modules.get("torch", seen)) in seen:
+        uses.unknown = "as_tensor(), whose memory is its argument's, leads to"
+    held = [vars(m)[n] for m in uses.libraries.values() for n in names & vars(m).keys()]
+    for x in (*seen.values(), *held):
+        if type(x).__name__ == "fortran":  # of LAPACK or BLAS: what is no array of NumPy's is not copied for it
+            uses.unknown = "a routine of Fortran's leads to"
     before.unknown = uses.unknown or next(
         (f"a {type(x).__name__} holds" for x, via in opaque if led_to(via, reached)), ""
     )
@@ -677,6 +686,8 @@ def _inside(x: Any, uses: Uses) -> Iterator[Any]:
         if own and "import_module" in uses.names:
             uses.unknown = "import_module() leads to"
         for name in (named & UNKNOWN) - x.__globals__.keys():  # the builtins themselves
+            uses.unknown = f"{name}() leads to"
+        for name in ((uses.names | named) & OF_WARNINGS) if own else ():
             uses.unknown = f"{name}() leads to"
         package = x.__globals__.get("__package__") or ""
         for name in uses.modules if own else ():
@@ -960,6 +971,19 @@ def module_of(c: type) -> str:
 
 def _file(c: type) -> str | None:
     return getattr(sys.modules.get(module_of(c)), "__file__", "")
+
+
+def raised_by(error: BaseException | None) -> str:
+    """The library, neither NumPy nor minnp, in whose Python code an exception was raised, or of whose class it is; ""
+    for others."""
+    at = error and error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    found = [] if _own(_file(type(error))) else [module_of(type(error))]
+    if at is not None and not _own(at.tb_frame.f_code.co_filename):
+        found.append(at.tb_frame.f_globals.get("__name__", ""))
+    names = [name.partition(".")[0] for name in found]
+    return next((name for name in names if name not in ("", "builtins", "numpy", "minnp")), "")
 
 
 def goes_on(part: Any) -> bool:

@@ -127,7 +127,7 @@ def add_products(graph: Graph) -> None:
     """An argument plus (or minus) a multiple of a product of large matrices is one call of BLAS, which adds."""
     for node in graph.nodes if products.can_update() else ():
         sign = {"add": 1.0, "subtract": -1.0}.get(row_name(node))
-        if sign is None or len(node.args) != 2 or not isinstance(node.args[0], Node):
+        if sign is None or len(node.args) != 2 or not isinstance(node.args[0], Node) or "value" not in node.meta:
             continue
         c, term = node.args
         scale: Any = 1.0

@@ -26,7 +26,7 @@ from ..compiled import Dispatch, fastpath
 from ..cpu.products import single_thread
 from ..cpu.threads import user_level
 from ..graph.capture import SEVERAL, Captured, Discarded, arrays_refused, capture_call, copied
-from ..graph.closures import STREAMS, Before, bindings, goes_on, is_root, unfollowed
+from ..graph.closures import STREAMS, Before, bindings, goes_on, is_root, raised_by, unfollowed
 from ..graph.effects import Diverged
 from ..graph.graph import Graph
 from ..graph.interpreter import blame
@@ -60,6 +60,14 @@ LIMIT = 32  # paths per key, and keys per function, before jit says that a funct
 
 CONTAINERS, LONG = (list, tuple, dict), 32  # and how many items an argument has that may have too many to look at
 COMPILERS = ("auto", "llvm", "numpy", *backends.names())
+
+
+def unfit(error: BaseException | None) -> str:
+    """Why the function may raise for traced arrays alone; "" for most exceptions."""
+    if said := arrays_refused(error):
+        return f"what is written in C wants NumPy's own arrays: {said}"
+    library = raised_by(error)
+    return f"{library} does not take traced arrays: {error}" if library else ""
 
 
 class Missed:
@@ -499,7 +507,7 @@ class Jitted(Dispatch):
                     fast,
                     may_leave=True,
                     callers=(leaves, (args, kwargs)),
-                    discards=lambda error: NUMBERS if replaces and refused(error) else arrays_refused(error),
+                    discards=lambda error: NUMBERS if replaces and refused(error) else unfit(error),
                     outside=found,
                     watches=before.writes,
                     catches=before.catches,
@@ -509,8 +517,13 @@ class Jitted(Dispatch):
             for binding in found:
                 binding.restore()
             if discarded.why is not NUMBERS:
-                self._ends(key, f"what is written in C wants NumPy's own arrays: {discarded.why}")
-                return self._uncaptured(key, args, kwargs)
+                try:
+                    out = self._uncaptured(key, args, kwargs)
+                except BaseException:  # for NumPy's arrays as well
+                    self._of_no_use(key)
+                    raise
+                self._ends(key, discarded.why)
+                return out
             fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
             return self._capture(key, exactly(key, fixed, values), marked, leaves, values, args, kwargs)
         except BaseException:
