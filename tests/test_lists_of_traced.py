@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import deque, namedtuple
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as onp
@@ -56,6 +57,20 @@ class Unit(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Unit:
         return Unit(getattr(ufunc, method)(*[i.v if isinstance(i, Unit) else i for i in inputs], **options))
+
+
+class Vector:
+    def __init__(self, *v: Any) -> None:
+        self.v = v
+
+    def __add__(self, other: Vector) -> Vector:
+        return Vector(*[a + b for a, b in zip(self.v, other.v, strict=True)])
+
+    def __rmul__(self, k: Any) -> Vector:
+        return Vector(*[k * a for a in self.v])
+
+    def __radd__(self, k: Any) -> Any:
+        return k + sum(self.v)
 
 
 OTHERS: dict[str, Any] = {"numpy": onp, "__name__": "a_library"}  # which does not know minnp
@@ -112,6 +127,13 @@ PROGRAMS = {
     "a ufunc's method": lambda x: np.sum(np.add.reduce(Unit(np.outer(x, x))).v),
     "a class without operators": lambda x: np.sum((x * Wrapped(x)).v) + np.sum(np.multiply(x, Wrapped(x)).v),
     "in place, without operators": lambda x: np.sum(multiplied(x, Wrapped(x)).v),
+    "a number and a sequence": lambda x: np.sum(x[0] ** range(3)) + np.sum(x[1] - Readings([1.0, x[2], 3.0])),
+    "an array and a sequence": lambda x: np.sum(x * range(3)) + np.sum(multiplied(x, range(3)) * x),
+    "a number and an object": lambda x: np.prod((Vector(0.0, 1.0) + x[0] * Vector(1.0, x[1])).v),
+    "a number and an object that makes a number": lambda x: x[0] + Vector(1.0, x[1]),
+    "a number and a fraction": lambda x: x[0] * Fraction(1, 3) - Fraction(1, 7) / x[1] + x[2] ** Fraction(3, 2),
+    "a number that is compared with a fraction": lambda x: x[1] if x[0] / x[0] / 3 == Fraction(1, 3) else x[0],
+    "a number that is asked what it has": lambda x: x[0] if hasattr(x[0], "is_integer") else x[1],
     "a library's class": lambda x: np.sum((x * Quantity(x)).v) + np.sum(np.sin(Quantity(x)).v),
     "matmul": lambda x: x @ [1.0, 2.0, 3.0],
     "reflected matmul": lambda x: [1.0, 2.0, 3.0] @ x,

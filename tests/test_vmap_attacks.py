@@ -603,3 +603,8 @@ def test_a_batch_of_no_examples_has_results_like_those_of_an_example(
 def test_gradients_of_a_batch_of_no_examples() -> None:
     assert grad(lambda x: np.sum(vmap(np.cumsum)(x)))(np.zeros((0, 3))).shape == (0, 3)
     assert vmap(np.sin, in_axes=1, out_axes=1)(np.zeros((3, 0))).shape == (3, 0)
+
+
+def test_examples_that_return_other_numbers_of_results_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 arrays and numbers for example 0 and 1 for example 1"):
+        vmap(lambda x: [v for v in x if v > 0])(np.array([[1.0, 2.0], [1.0, -2.0]]))

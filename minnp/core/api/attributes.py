@@ -109,7 +109,9 @@ def _of_scalars(self: VirtualArray, name: str) -> Any:
     if value is None or not is_scalar(value) or not hasattr(value.dtype.type, name):
         meant = f"; here it is {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{meant}", name=name, obj=self)
-    return getattr(onp.asarray(concretize(value, float))[()], name)
+    of_number = lambda: getattr(onp.asarray(concretize(value, float))[()], name)
+    # of a method, hasattr wants to know no number
+    return (lambda *args: of_number()(*args)) if callable(getattr(value.dtype.type, name)) else of_number()
 
 
 VirtualArray.__getattr__ = _of_scalars  # type: ignore[attr-defined]

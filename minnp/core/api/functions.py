@@ -55,6 +55,7 @@ STATIC = {int, float, complex, bool, str, bytes, type(None), slice, type(...), t
 STATIC |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t, onp.generic)}
 STATIC |= {type(onp.dtype(t)) for t in "?bhilqBHILQefdgFDGSUOMm"} | {onp.dtype}
 KNOWN = {*ARRAY_TYPES, *STATIC} - {Host}  # the classes that definitions know; of NumPy's arrays a note is taken
+OPERANDS = KNOWN - {range}
 PLAIN = {*KNOWN, *CONTAINERS, Host}
 MISSING = object()
 
@@ -197,12 +198,17 @@ def opened(x: Any) -> Any:
     if isinstance(getattr(t, "__array__", None), FunctionType) and t not in _array.TAKEN:
         shown = x.__array__()
         return shown if type(shown) in ARRAY_TYPES else x
-    if not (hasattr(t, "__len__") and hasattr(t, "__getitem__")) or hasattr(t, "__array_function__"):
+    if not is_sequence(t) or hasattr(t, "__array_function__"):
         return x
     elements = [replaced(e, opened) for e in x]
     if not any(type(e) in ARRAY_TYPES for e in inside(elements)):
         return x
     return tuple(elements) if isinstance(x, tuple) else elements
+
+
+def is_sequence(t: type) -> bool:
+    """Whether NumPy reads instances of a class element by element."""
+    return hasattr(t, "__len__") and hasattr(t, "__getitem__")
 
 
 def _made(cls: type, *args: Any, **kwargs: Any) -> Any:
@@ -720,9 +726,15 @@ def _masked(where: Any, result: Any, out: Any, casting: str = "same_kind") -> An
 
 
 def operand(x: Any) -> Any:
-    """An argument of a row: arrays, values and numbers as they are; lists as arrays, traced elements included."""
-    if not isinstance(x, (list, tuple)):
+    """An argument of a row: arrays, values and numbers as they are; lists, and other sequences, as arrays, traced
+    elements included."""
+    if type(x) in OPERANDS:
         return x
+    if not isinstance(x, (list, tuple)):
+        if isinstance(x, (Value, Array, Host, onp.generic)) or not is_sequence(type(x)):
+            return x
+        if not isinstance(x := opened(x), (list, tuple)):
+            return x if isinstance(x, Array) else onp.asarray(x)
     sources: list = []
     value = unwrap(x, sources)
     return _array.stack_nested(x) if any(type(read(s)) is not Host for s in sources) else onp.asarray(value)

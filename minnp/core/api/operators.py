@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import numbers
 import operator
 from collections import deque
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from typing import Any
 
 import numpy as onp
@@ -15,6 +17,7 @@ from ..arrays import devices
 from ..arrays.array import (
     ARRAY_TYPES,
     ARRAYS,
+    OBJECT,
     Array,
     array_of,
     leave_to_subclasses,
@@ -182,13 +185,15 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     def call(self: ndarray, other: Any) -> Any:
         if repeats and isinstance(other, SEQUENCES) and is_scalar(read(self)):
             return NotImplemented  # Python repeats the sequence, so often as __index__ says
-        return NotImplemented if not reflected and _gives_way(other) else invoke(e, (self, other), {})
+        if type(other) is Fraction and op in BINARY and _is_traced_float(self, other):  # of Python's floats, a float
+            self, other = TABLE["astype"](self, dtype=onp.dtype(float)), float(other)
+        return NotImplemented if not reflected and _gives_way(self, other) else invoke(e, (self, other), {})
 
     call.__name__ = method
     return call
 
 
-def _gives_way(other: Any, inplace: bool = False) -> bool:
+def _gives_way(self: Any, other: Any, inplace: bool = False) -> bool:
     """Whether NumPy's operators leave this operand to the other one's reflected method. A reflected one never does."""
     t = type(other)
     if t in ARRAY_TYPES or t in STATIC or t in (list, tuple) or unread(t):
@@ -197,8 +202,22 @@ def _gives_way(other: Any, inplace: bool = False) -> bool:
     if ufunc is not False:
         return ufunc is None and not inplace
     if isinstance(other, onp.generic) or not (priority := getattr(other, "__array_priority__", 0.0)) > 0.0:  # NumPy's
-        return False
+        return is_scalar(read(self)) and _is_object(other)  # with which NumPy's numbers compute as Python's do
     return priority > ndarray.__array_priority__ or knows_us(t)  # others, as SciPy's matrices, want NumPy's class
+
+
+def _is_object(x: Any) -> bool:
+    """Whether NumPy finds no numbers in x, and makes an array of one Python object of it."""
+    t = type(x)
+    if isinstance(x, numbers.Number) or hasattr(t, "__array__"):
+        return False
+    return not functions.is_sequence(t) and onp.asarray(x).dtype is OBJECT
+
+
+def _is_traced_float(a: Any, other: Any) -> bool:
+    """Whether a is a traced floating point number, also after a capture that `other` ends."""
+    leave_to_subclasses(other)
+    return type(value := read(a)) is Tracer and value.dtype.kind == "f" and is_scalar(value)
 
 
 def _unary(op: str, name: str) -> Callable:
@@ -223,7 +242,7 @@ def _inplace(op: str, name: str) -> Callable:
 
 
 def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
-    if _gives_way(other, inplace=True):
+    if _gives_way(self, other, inplace=True):
         return NotImplemented
     leave_to_subclasses(other)
     a, b = read(self), unwrap(other, [])
@@ -245,7 +264,7 @@ def _assigned(self: ndarray, other: Any, kernel: Callable, name: str) -> Any:
     if row is not None and row is not NotImplemented:
         result = row(self)
     else:
-        other = other if isinstance(other, ARRAYS) else operand(other) if isinstance(b, (list, tuple)) else b
+        other = operand(other if isinstance(b, (list, tuple)) or isinstance(other, ARRAYS) else b)
         try:
             result = TABLE[name](self, other)
         except ValueError:

@@ -658,7 +658,14 @@ def _one_by_one(f: Callable, leaves: list, axes: list, size: int, out_axes: Any)
     outs = [f(*[v if a is None else part(v, i) for v, a in zip(values, axes, strict=True)]) for i in range(size)]
     _, rebuild = tree_flatten(outs[0])
     as_array = lambda o: o if type(o) in ARRAY_TYPES else array_of(onp.asarray(o))
-    columns = zip(*map(tree_leaves, outs), strict=True)
+    parts = list(map(tree_leaves, outs))
+    for i, leaves in enumerate(parts):
+        if len(leaves) != len(parts[0]):
+            raise ValueError(
+                f"vmap: the function returns {len(parts[0])} arrays and numbers for example 0 and {len(leaves)} for "
+                f"example {i}, which cannot be stacked; call it in a loop, or return as many for each example"
+            )
+    columns = zip(*parts)
     stacked = lambda column, axis: _last(read(TABLE["stack"](*map(as_array, column), axis=0)), axis)
     axes = spread(out_axes, outs[0], "out_axes")
     made = rebuild([stacked(column, axis) for column, axis in zip(columns, axes, strict=True)])
