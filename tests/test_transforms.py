@@ -622,3 +622,15 @@ def test_a_power_is_one_of_its_exponent_whatever_that_is_now(p):
         expected = (float(f(p + 1e-6)) - float(f(p - 1e-6))) / 2e-6
         for slope in (grad(f), jit(grad(f)), grad(jit(f)), lambda p, f=f: jvp(f, (p,), (1.0,))[1]):
             assert abs(float(slope(p)) - expected) < 1e-4
+
+
+def test_custom_jvp_takes_arguments_by_name() -> None:
+    @custom_jvp
+    def f(a, b=3.0):
+        return a * b
+
+    f.defjvp(lambda p, t: (f(*p), p[1] * t[0] + p[0] * t[1]))
+    assert f(2.0, b=4.0) == 8.0
+    assert grad(lambda a: f(a, b=2.0))(3.0) == 2.0
+    assert grad(lambda a: f(b=a, a=5.0))(3.0) == 5.0
+    assert grad(lambda a: f(a=a))(2.0) == 3.0

@@ -303,11 +303,7 @@ class custom_vjp:
         if self.backward is None or self.forward is None:
             name = self.function.__name__
             raise TypeError(f"{name} has no rule yet: call {name}.defvjp(forward, backward)")
-        if kwargs:
-            bound = inspect.signature(self.function).bind(*args, **kwargs)
-            bound.apply_defaults()
-            args = bound.args
-        return self._call(self.function, args, {})
+        return self._call(self.function, _positional(self.function, args, kwargs), {})
 
     def _pullback(self, wanted: Any, g: Any, y: Any, *leaves: Any, function: Callable, spec: _Spec) -> list:
         args, _ = spec.rebuild([array_of(v) for v in leaves])
@@ -350,6 +346,15 @@ def _fits(g: tuple, x: tuple) -> bool:
     return True
 
 
+def _positional(function: Callable, args: tuple, kwargs: dict) -> tuple:
+    """The arguments of a call by position, as rules take them; those that were left out too, if any has a name."""
+    if not kwargs:
+        return args
+    bound = inspect.signature(function).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args
+
+
 class custom_jvp:
     """A function with a forward rule of its own, from which its reverse rule is transposed too.
 
@@ -371,11 +376,11 @@ class custom_jvp:
         self.rule = rule
         return self
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.rule is None:
             raise TypeError(f"{self.function.__name__} has no rule yet: call {self.function.__name__}.defjvp(rule)")
         call = _Call(self.function.__name__, jvp=None, vjp=Joint(self._pullback), saves="in")
-        return call(self.function, args, {})
+        return call(self.function, _positional(self.function, args, kwargs), {})
 
     def _pullback(self, wanted: Any, g: Any, y: Any, *leaves: Any, function: Callable, spec: _Spec) -> list:
         """The transpose of the linear map tangents -> tangent of the result."""
