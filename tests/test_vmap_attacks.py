@@ -608,3 +608,20 @@ def test_gradients_of_a_batch_of_no_examples() -> None:
 def test_examples_that_return_other_numbers_of_results_are_refused() -> None:
     with pytest.raises(ValueError, match="2 arrays and numbers for example 0 and 1 for example 1"):
         vmap(lambda x: [v for v in x if v > 0])(np.array([[1.0, 2.0], [1.0, -2.0]]))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda n: len(str(n)),
+        lambda n: str(n) == str(n)[::-1],
+        lambda n: len(f"{n:06d}") + len(f"{n}") + len("%s" % n),  # noqa: UP031
+        lambda n: len(repr(n)) * n,
+        lambda n: len(str(np.array([n, 0]))),
+    ],
+)
+def test_each_example_has_a_text_of_its_own(f: Callable) -> None:
+    n = np.array([5, 121, 12])
+    wanted = [f(v) for v in n]
+    for way in (vmap(f), jit(vmap(f)), vmap(jit(f))):
+        assert way(n).tolist() == wanted

@@ -145,11 +145,6 @@ def _contains(self: ndarray, x: Any) -> bool:
 
 def _format(self: ndarray, spec: str) -> str:
     said = _printed(self)
-    if said.ndim > self.ndim and spec:
-        raise errors.TracedValueError(
-            f"vmap: one number of {said.shape[0]} examples has no text of the form {spec!r}; print them as they are, "
-            "or format what vmap gives back"
-        )
     return format(said if self.ndim else said[()], spec)
 
 

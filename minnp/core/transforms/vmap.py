@@ -139,6 +139,10 @@ class BatchTrace(Trace):
     def concretize(self, value: Tracer, kind: Any) -> Any:
         raise PerExampleError(self)
 
+    def looked(self, name: str) -> None:
+        if name == "text" and self.alive:  # of each example its own
+            raise PerExampleError(self)
+
     # -------------------------------------------------------------- how an example lies in memory
     def example(self, t: Tracer) -> Any:
         """An array or a number that lies as an example of a tracer of this trace does."""
