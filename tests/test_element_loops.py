@@ -91,6 +91,10 @@ z = np.fromiter(x[0], complex)                                           | (z * 
 z = np.fromiter((v * 3 for v in x[1]), int)                              | z * x
 z = np.piecewise(x, [x < 0, x >= 0.5], [lambda v: -v, lambda v: v * v, lambda v: 1.0 * v]) | z
 z = np.piecewise(x, [x < 0], [1.0, lambda v, k: v * k], 3.0)             | z
+z = np.piecewise(x[0], x[0] < 0.5, [lambda v: v * v, 7])                 | z
+z = np.piecewise(x[0, :2], x[0, :2] < 0.5, [lambda v: v * v, lambda v: 2 * v]) | z
+z = np.piecewise(x[0], [v < 0 for v in x[0]], [lambda v: v * v, 7])      | z
+z = np.add.reduceat(x, [], axis=1)                                       | z.sum() + x
 z = np.piecewise(x[0, 0], [x[0, 0] > 0, x[0, 0] <= 0], [lambda v: v * v, -1.0]) | z * x
 z = np.piecewise(x, [x < 0, x < 1], [lambda v, p=2: v ** p, 7, 9])       | z
 """

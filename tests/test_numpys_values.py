@@ -378,3 +378,23 @@ def test_signs_of_complex_numbers_are_numpys_when_traced():
     z = numpy.array([complex(-1, -0.0), complex(0, numpy.inf), complex(-numpy.inf, 0), 0, 2 + 1j])
     for way, got in ways_of_numbers(lambda z: [np.sign(z)], z):
         assert parts(got[0]) == parts(numpy.sign(z)), way
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values:numpy.exceptions.ComplexWarning")
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8", "c16"])
+def test_variances_of_complex_numbers_in_another_dtype_are_numpys_when_traced(dtype):
+    z = numpy.array([1 + 2j, 3, 0.5j])
+    for f in (lambda np, z: np.var(z, dtype=dtype), lambda np, z: np.std(z, axis=0, dtype=dtype, ddof=1)):
+        want, ours = f(numpy, z), lambda z, f=f: f(np, z)
+        for y in (jit(ours)(np.array(z)), vmap(ours)(np.array(z)[None])[0]):
+            assert y.dtype == want.dtype
+            numpy.testing.assert_allclose(y, want, rtol=1e-6)
+
+
+@pytest.mark.skipif(numpy.lib.NumpyVersion(numpy.__version__) < "2.0.0", reason="correction= is NumPy 2's")
+def test_two_corrections_of_a_variance_are_refused_when_traced():
+    x = np.array([0.5, 2.0])
+    for f in (lambda x: np.var(x, ddof=1, correction=1), lambda x: np.std(x, ddof=1, correction=0)):
+        for way in (f, jit(f), grad(f), lambda x, f=f: vmap(f)(x[None])):
+            with pytest.raises(ValueError, match="ddof and correction"):
+                way(x)

@@ -240,8 +240,10 @@ def _reduceat(call: Callable, a: Any, indices: Any, axis: int = 0, dtype: Any = 
         return wrap(getattr(onp, call.__name__).reduceat(read(a), indices, axis, dtype))
     axis = 0 if axis is None and a.ndim == 1 else axis
     like = [a.shape[i] if axis is None or i == axis % a.ndim else 1 for i in range(a.ndim)]
-    getattr(onp, call.__name__).reduceat(onp.ones(like, a.dtype), indices, axis, dtype)  # NumPy's exceptions
+    ones = getattr(onp, call.__name__).reduceat(onp.ones(like, a.dtype), indices, axis, dtype)  # NumPy's exceptions
     axis, parts = axis % a.ndim, []
+    if not len(indices):
+        return TABLE["zeros_like"](a, dtype=ones.dtype, shape=(*a.shape[:axis], 0, *a.shape[axis + 1 :]))
     stops = [*indices[1:], a.shape[axis]]
     for start, stop in zip(indices, stops):
         stop = stop if stop > start else start + 1

@@ -14,9 +14,9 @@ import numpy as onp
 
 from ..core.api.namespace import wrapped
 from ..core.arrays import devices
-from ..core.arrays.array import read
+from ..core.arrays.array import ARRAY_TYPES, read
 from ..core.rows.dispatch import DEFINITIONS, defines, knows
-from ..core.rows.value import Tracer
+from ..core.rows.value import Tracer, is_scalar
 from .arguments import as_array, number_of, option, plain
 from .facts import NUMPY_2, axes_of, reduced_shape
 from .indexing import take, take_along_axis
@@ -33,7 +33,7 @@ REBOUND = """
     diag_indices_from dsplit dstack ediff1d extract fliplr flipud fromfunction geomspace histogram histogram2d
     histogram_bin_edges histogramdd hsplit hstack i0 in1d insert intersect1d iscomplex isneginf isposinf
     isreal ix_ kron linspace logspace matrix_transpose meshgrid moveaxis msort nanargmax nanargmin nancumprod
-    nancumsum nanpercentile nanprod nanquantile nansum outer percentile piecewise poly polyadd polyder polydiv
+    nancumsum nanpercentile nanprod nanquantile nansum outer percentile poly polyadd polyder polydiv
     polyfit polyint polysub polyval product quantile real_if_close require resize rollaxis roots rot90 round_
     row_stack select setdiff1d setxor1d sometrue sort_complex split tile trapezoid trapz tril_indices_from
     trim_zeros triu_indices_from union1d unique_all unique_counts unique_inverse unique_values unstack unwrap
@@ -130,6 +130,20 @@ def _along_coordinates(f: Any, x: Any, axis: int, edge_order: int) -> Any:
 
 
 _divided = rebound(onp.split)
+
+
+_of_conditions = rebound(onp.piecewise)
+
+
+@defines(onp.piecewise)
+def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:
+    """NumPy's code, to which one condition is one whose elements are no arrays; rebound code takes traced numbers for
+    arrays."""
+    listed = isinstance(condlist, (list, tuple)) or (type(condlist) in ARRAY_TYPES and condlist.ndim)
+    first = condlist[0] if listed and len(condlist) else None
+    if type(first) in ARRAY_TYPES and is_scalar(read(first)) and as_array(x).ndim:
+        condlist = [condlist]
+    return _of_conditions(x, condlist, funclist, *args, **kwargs)
 
 
 @defines(onp.split, takes=("parts", "getitem"))

@@ -356,9 +356,14 @@ def _spread_of(row: Primitive) -> Callable:
         correction: Any = NOT_GIVEN,
     ) -> Any:
         a, keepdims, where = as_array(a), bool(option(keepdims, False)), option(where, True)
+        if correction is not NOT_GIVEN and ddof != 0:
+            raise ValueError("ddof and correction can't be provided simultaneously.")
         ddof = option(correction, ddof)
+        if dtype is not None and a.dtype.kind == "c" and (dtype := onp.dtype(dtype)).kind == "c":
+            a = a if a.dtype == dtype else astype(a, dtype=dtype)  # NumPy adds the squares up as complex numbers
+            return astype(definition(a, axis, None, ddof, keepdims, where, mean), dtype=dtype)
         if dtype is not None and (dtype := onp.dtype(dtype)) != a.dtype:
-            if dtype.kind not in "fc" or (dtype.kind == "c" and a.dtype.kind != "c"):  # sums in steps NumPy rounds
+            if dtype.kind not in "fc" or (dtype.kind == "c") != (a.dtype.kind == "c"):  # sums in steps NumPy rounds
                 kernel, rest = getattr(onp, row.name), {} if where is True else {"where": unwrap(where, [])}
                 return wrap(fallback(entry(row.name, kernel), [read(a), axis, dtype, None, ddof, keepdims], rest))
             a = astype(a, dtype=dtype)
