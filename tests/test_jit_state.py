@@ -3578,3 +3578,64 @@ def test_functions_that_only_might_write_or_write_before_they_ask_are_compiled()
             assert compiled(np.ones(2)).tolist() == [3.0, 3.0]
         assert compiled.captures == 1
     assert sys.getprofile() is None
+
+
+def test_a_list_or_dict_that_is_twice_among_the_arguments_is_one():
+    def tied(net, x):
+        net["encoder"]["w"] = net["encoder"]["w"] + x
+        x[0] += 1
+        return net["decoder"]["w"] * 2
+
+    def count(a, b):
+        a.append(1)
+        return len(b)
+
+    f, g = jit(tied), jit(count)
+    for shared in (False, True, True, False, True):
+        layer, x = {"w": np.zeros(2)}, np.ones(2)
+        net = {"encoder": layer, "decoder": layer if shared else {"w": np.zeros(2)}}
+        onp.testing.assert_array_equal(f(net, x), [2.0 * shared, 2.0 * shared])
+        onp.testing.assert_array_equal(layer["w"], 1.0)
+        onp.testing.assert_array_equal(x, [2.0, 1.0])
+        items: list = []
+        assert g(items, items if shared else []) == int(shared)
+        assert items == [1]
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda w: np.sum(w * 3),
+        lambda w: np.mean(w),
+        lambda w: np.sum(w.reshape(2, 2).T),
+        lambda w: np.sum(np.pad(w, 1)),
+        lambda w: w @ np.ones(4),
+    ],
+)
+def test_a_gradient_that_is_constant_is_another_array_in_every_call(f):
+    slope, before = jit(grad(f)), []
+    want = grad(f)(np.zeros(4))
+    for _ in range(4):
+        g = slope(np.zeros(4))
+        onp.testing.assert_allclose(g, want, rtol=1e-15)
+        assert not any(onp.may_share_memory(g, other) for other in before)
+        g *= -0.5
+        before.append(g)
+
+
+def test_gradients_that_are_equal_are_two_arrays_and_are_written():
+    @jit
+    def both(w, x):
+        g, h = grad(lambda w, x: np.sum(np.sin(w + x)), (0, 1))(w, x)
+        g *= 2
+        m = grad(lambda w: np.mean(w))(w)
+        m += 1
+        return g, h, m
+
+    for f in (both, jit(grad(lambda w, x: np.sum(np.sin(w + x)), (0, 1)))):
+        for _ in range(3):
+            g, h, *m = f(np.zeros(2), np.zeros(2))
+            assert not onp.may_share_memory(g, h)
+            onp.testing.assert_allclose((g[0], h[0]), (2.0 if m else 1.0, 1.0))
+            assert not m or m[0].tolist() == [1.5, 1.5]
+            g[:] = 7.0

@@ -534,6 +534,7 @@ class Captured:
     scalars     parts that are scalars, as NumPy's functions return them, and not arrays without axes
     left        why the graph does not hold what the function did, or ""
     ended       whether every other capture would end as well
+    function    what was captured, to run as it is; None where nobody asks for that
     keeps       whether the function kept what it computed in objects outside
     deadline    when what becomes of the graph is to be done
     """
@@ -544,6 +545,7 @@ class Captured:
         "deadline",
         "ended",
         "fixed",
+        "function",
         "graph",
         "keeps",
         "left",
@@ -567,6 +569,7 @@ class Captured:
     ) -> None:
         self.graph, self.constants, self.rebuild, self.written, self.fixed = graph, constants, rebuild, written, fixed
         self.said: tuple | None = None
+        self.function: Callable | None = None
         self.shown, self.changes, self.scalars = shown or {}, changes or [], scalars
 
     def bits(self) -> int:
@@ -583,8 +586,15 @@ class Captured:
             self.said = rows, str(self.graph), repr(self.rebuild(list(range(count)))), besides
         return self.said
 
+    def splits(self, arguments: Any) -> bool:
+        """Whether it changes lists or dicts of the arguments, and has two of one that is twice among these."""
+        held = [id(container) for _, container, _ in containers(arguments)] if self.changes else ()
+        return len({*held}) < len(held)
+
     def result(self, parts: list, given: list, arguments: Any) -> Any:
         """The user's result, of its parts and the inputs as the caller holds them; `arguments` are changed as f did."""
+        if self.function is not None and self.splits(arguments):
+            return self.function(*arguments[0], **arguments[1])
         parts = as_host_arrays(parts)
         for i in self.scalars:
             parts[i] = read(parts[i])[()] if type(parts[i]) in ARRAY_TYPES else parts[i]
@@ -692,6 +702,7 @@ def capture_call(
     inputs.clear()
     del trace, boxed, given, before
     captured.keeps = kept.exchange(alive)
+    captured.function = f if callers else None
     return captured, parts, written
 
 
@@ -738,6 +749,11 @@ def _captured(
             for v in (*values, *map(read, finals))
         ]
         already = shown(parts, inputs, written, lambda x: not tracers_in(x))
+        for k, v in enumerate(values):
+            if type(v) is Host and k not in already:  # made without a traced array: another in every call, as in this
+                copy = trace.graph.create_node("call_function", TABLE["copy"], (nodes[k],), {"order": "C"}, name="copy")
+                copy.meta.update(where=nodes[k].meta.get("where", ""), value=Meta(v.shape, v.dtype))
+                nodes[k], parts[k] = copy, array_of(v.copy())
     finally:
         capture.reset(token)
         state.busy -= trace.counted

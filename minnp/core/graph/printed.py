@@ -49,7 +49,7 @@ def errors_seen(told: Callable[[BaseException], None]) -> Iterator[None]:
         if event == "exception":
             told(arg[1])
         frame.f_trace_lines = False
-        return None if frame.f_code.co_filename.startswith(LIBRARIES) else look
+        return None if frame.f_code.co_filename.startswith((*LIBRARIES, "<frozen")) else look
 
     sys.settrace(look)
     try:

@@ -417,6 +417,8 @@ class Jitted(Dispatch):
             if path is not paths[0]:  # what held last is tried first
                 paths[:] = [path, *(p for p in paths if p is not path)]
             if captured.written:
+                if captured.splits((args, kwargs)):
+                    return self.function(*args, **kwargs)
                 n = len(out) - len(captured.written)
                 for i, final in zip(captured.written, out[n:]):
                     if final is not arrays[i]:  # what lies in its place already is not written again
@@ -605,6 +607,8 @@ class Jitted(Dispatch):
 
     def _give(self, captured: Captured, parts: list, written: list, given: list, arguments: Any) -> Any:
         """The result of a captured call, and to the caller's arguments what the function did to them."""
+        if captured.splits(arguments):
+            return self.function(*arguments[0], **arguments[1])
         for i, final in zip(captured.written, written, strict=True):
             self.write_back(given[i], final)
         return captured.result(parts, given, arguments)

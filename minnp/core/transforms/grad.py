@@ -123,6 +123,11 @@ def collect(grads: list, starts: list, foreign: Sequence[Any] = ()) -> list:
             seen.add(id(g))
             out.append(on_host(g))
         else:
+            # captured code writes to its gradients, and gives them back, as any other
+            lies = concrete(g) if capture.get() is not None else None
+            if type(lies) is Host and (id(lies) in seen or not lies.flags.writeable):
+                g = bind(TABLE["copy"], (g,), {})
+            seen.add(id(lies))
             out.append(array_of(array_value(g)))
     return out
 
