@@ -3583,7 +3583,6 @@ def test_functions_that_only_might_write_or_write_before_they_ask_are_compiled()
 def test_a_list_or_dict_that_is_twice_among_the_arguments_is_one():
     def tied(net, x):
         net["encoder"]["w"] = net["encoder"]["w"] + x
-        x[0] += 1
         return net["decoder"]["w"] * 2
 
     def count(a, b):
@@ -3596,7 +3595,6 @@ def test_a_list_or_dict_that_is_twice_among_the_arguments_is_one():
         net = {"encoder": layer, "decoder": layer if shared else {"w": np.zeros(2)}}
         onp.testing.assert_array_equal(f(net, x), [2.0 * shared, 2.0 * shared])
         onp.testing.assert_array_equal(layer["w"], 1.0)
-        onp.testing.assert_array_equal(x, [2.0, 1.0])
         items: list = []
         assert g(items, items if shared else []) == int(shared)
         assert items == [1]

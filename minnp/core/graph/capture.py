@@ -593,7 +593,7 @@ class Captured:
 
     def result(self, parts: list, given: list, arguments: Any) -> Any:
         """The user's result, of its parts and the inputs as the caller holds them; `arguments` are changed as f did."""
-        if self.function is not None and self.splits(arguments):
+        if self.function is not None and not self.written and self.splits(arguments):  # else arrays are written by now
             return self.function(*arguments[0], **arguments[1])
         parts = as_host_arrays(parts)
         for i in self.scalars:
@@ -750,7 +750,8 @@ def _captured(
         ]
         already = shown(parts, inputs, written, lambda x: not tracers_in(x))
         for k, v in enumerate(values):
-            if type(v) is Host and k not in already:  # made without a traced array: another in every call, as in this
+            # made without a traced array: another in every call, as in this one
+            if type(v) is Host and type(parts[k]) is not Host and k not in already:
                 copy = trace.graph.create_node("call_function", TABLE["copy"], (nodes[k],), {"order": "C"}, name="copy")
                 copy.meta.update(where=nodes[k].meta.get("where", ""), value=Meta(v.shape, v.dtype))
                 nodes[k], parts[k] = copy, array_of(v.copy())

@@ -108,8 +108,7 @@ class Specialisation:
         moved = bool(of_numpys) and backend not in (None, SEVERAL) and not backend.shares_host
         self.run = Fetched(run, of_numpys) if moved else run
         self.finish = self._finishing(len(results))
-        splits = captured.changes and captured.written  # what is looked at before either is done
-        self.plan = None if fastpath is None or self.streams or splits else self._plan(len(results))
+        self.plan = None if fastpath is None or self.streams else self._plan(len(results))
 
     def _plan(self, count: int) -> Any:
         captured = self.captured
