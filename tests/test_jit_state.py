@@ -3637,3 +3637,22 @@ def test_gradients_that_are_equal_are_two_arrays_and_are_written():
             onp.testing.assert_allclose((g[0], h[0]), (2.0 if m else 1.0, 1.0))
             assert not m or m[0].tolist() == [1.5, 1.5]
             g[:] = 7.0
+
+
+def test_a_static_object_is_what_it_holds():
+    @dataclasses.dataclass
+    class Config:
+        n: int
+
+    class Outer:
+        def __init__(self):
+            self.config = Config(1)
+
+    outer, space = Outer(), types.SimpleNamespace(n=1)
+    f = jit(lambda x, c: x * c.n, static="c")
+    g = jit(lambda x, c: x * c.config.n, static="c")
+    for n in (1, 2, 3, 3, 1):
+        outer.config.n = space.n = n
+        found = f(np.ones(1), outer.config), f(np.ones(1), space), g(np.ones(1), outer)
+        assert [float(x[0]) for x in found] == [n] * 3
+    assert g.cache_info()["captures"] == 3

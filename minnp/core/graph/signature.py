@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import numbers
 from collections.abc import Sequence
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as onp
@@ -58,7 +59,7 @@ def identity(v: Any) -> Any:
     if type(v) is Buffer:
         return v.backend.strides(v.data)
     if type(v) is Static:
-        v = v.value
+        return identity(v.value), *held(v.value)
     if type(v) in EXACT:
         return type(v), v
     if type(v) is float:
@@ -88,6 +89,12 @@ def identity(v: Any) -> Any:
     # equal by what its class compares, of which it may leave out some
     parts = [(k, identity(x)) for k, x in (attributes(v) or {}).items() if type(x) in EXACT or type(x) is float]
     return type(v), v, *parts
+
+
+def held(v: Any, depth: int = 3) -> tuple:
+    """What an object holds in its attributes, and those of objects in these: it may be changed in place."""
+    found = () if isinstance(v, (type, FunctionType, ModuleType)) else (attributes(v) or {}).items()
+    return tuple([(k, identity(x), *held(x, depth - 1)) for k, x in found] if depth else ())
 
 
 class Static:
