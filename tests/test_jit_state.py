@@ -3656,3 +3656,20 @@ def test_a_static_object_is_what_it_holds():
         found = f(np.ones(1), outer.config), f(np.ones(1), space), g(np.ones(1), outer)
         assert [float(x[0]) for x in found] == [n] * 3
     assert g.cache_info()["captures"] == 3
+
+
+def test_modules_that_libraries_load_when_they_are_used_are_not_loaded(monkeypatch):
+    asked = []
+
+    class Lazy(types.ModuleType):
+        def __getattr__(self, name):
+            asked.append(name)
+            raise AttributeError(name)
+
+    library = types.ModuleType("some_library")
+    library.__file__, library.scale, library.lazy = onp.__file__, 2.0, Lazy("some_library.lazy")
+    monkeypatch.setitem(globals(), "some_library", library)
+    f = jit(lambda x: x * some_library.scale + (0 if x.size else some_library.lazy))  # noqa: F821
+    for _ in range(3):
+        onp.testing.assert_array_equal(f(np.ones(2)), 2.0)
+    assert not asked

@@ -386,6 +386,14 @@ REGULAR = {  # points where a formula of the textbooks is 0 / 0
 }  # fmt: skip
 
 
+@pytest.mark.skipif(not hasattr(special, "sph_harm_y"), reason="SciPy before 1.15 has no sph_harm_y")
+def test_harmonics_that_are_zero_have_no_slope():
+    n, m = onp.arange(3)[:, None], onp.arange(-4, 5)
+    total = lambda t: np.sum(special.sph_harm_y(n, m, t, 0.4).real)
+    slope = (total(0.3 + 1e-6) - total(0.3 - 1e-6)) / 2e-6
+    onp.testing.assert_allclose(grad(total)(0.3), slope, rtol=1e-7)
+
+
 @pytest.mark.parametrize("name", REGULAR)
 def test_gradients_where_formulas_are_singular(name):
     first = [a for a in REGULAR[name] if isinstance(a, int)]

@@ -176,9 +176,10 @@ lpmv = row(
 if hasattr(special, "sph_harm_y"):  # SciPy 1.15
 
     def _tilt(g: Any, y: Any, n: Any, m: Any, theta: Any, phi: Any) -> Any:
-        """In theta, by the ladder operators."""
-        up = sqrt((n - m) * (n + m + 1)) * exp(-1j * phi) * sph_harm_y(n, m + 1, theta, phi)
-        return g * (up - sqrt((n + m) * (n - m + 1)) * exp(1j * phi) * sph_harm_y(n, m - 1, theta, phi)) * 0.5
+        """In theta, by the ladder operators; beyond their ends all harmonics are zero."""
+        up = sqrt(maximum((n - m) * (n + m + 1), 0)) * exp(-1j * phi) * sph_harm_y(n, m + 1, theta, phi)
+        down = sqrt(maximum((n + m) * (n - m + 1), 0)) * exp(1j * phi) * sph_harm_y(n, m - 1, theta, phi)
+        return g * (up - down) * 0.5
 
     sph_harm_y = row(
         "sph_harm_y",

@@ -749,7 +749,7 @@ def _captured(
             for v in (*values, *map(read, finals))
         ]
         already = shown(parts, inputs, written, lambda x: not tracers_in(x))
-        for k, v in enumerate(values):
+        for k, v in enumerate(values if not trace.left else ()):
             # made without a traced array: another in every call, as in this one
             if type(v) is Host and type(parts[k]) is not Host and k not in already:
                 copy = trace.graph.create_node("call_function", TABLE["copy"], (nodes[k],), {"order": "C"}, name="copy")

@@ -960,7 +960,8 @@ def _holder(c: type) -> bool:
 
 
 def _file_of(m: ModuleType) -> str | None:
-    return getattr(m, "__file__", "" if getattr(m, "__spec__", None) is None else None)
+    held = object.__getattribute__(m, "__dict__")  # nothing that would load it
+    return held.get("__file__", "" if held.get("__spec__") is None else None)
 
 
 def module_of(c: type) -> str:
