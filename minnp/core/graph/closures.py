@@ -390,12 +390,12 @@ class Uses:
     def set_in_libraries(self) -> list[Binding]:
         """What libraries' modules hold under names that are in the code, if it may be the user's: numbers, texts,
         lists, the environment, objects of the user's."""
-        return [
-            Binding(vars(m), n, v, True)
-            for m in list(self.libraries.values())
-            for n in self.names & vars(m).keys()
-            if not dunder(n) and _set_by_user(v := vars(m)[n])
-        ]
+        return [Binding(vars(m), n, v, True) for m, n, v in self.in_libraries() if _set_by_user(v)]
+
+    def in_libraries(self) -> Iterator[tuple[ModuleType, str, Any]]:
+        """(module, name, what it holds) of libraries' modules, for the names that are in the code."""
+        for m in list(self.libraries.values()):
+            yield from [(m, n, vars(m)[n]) for n in self.names & vars(m).keys() if not dunder(n)]
 
     def hiding(self, found: Iterable[tuple[type, str, Any]]) -> Iterator[tuple[type, str]]:
         """(class, name) where a member of such a name would hide one that is found in a class after it."""
@@ -576,8 +576,7 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
     before.missing = [name for name in uses.modules if name not in sys.modules]
     if "as_tensor" in names and id(sys.modules.get("torch", seen)) in seen:
         uses.unknown = "as_tensor(), whose memory is its argument's, leads to"
-    held = [vars(m)[n] for m in uses.libraries.values() for n in names & vars(m).keys()]
-    for x in (*seen.values(), *held):
+    for x in (*seen.values(), *[v for _, _, v in uses.in_libraries()]):
         if type(x).__name__ == "fortran":  # of LAPACK or BLAS: what is no array of NumPy's is not copied for it
             uses.unknown = "a routine of Fortran's leads to"
     before.unknown = uses.unknown or next(

@@ -607,7 +607,7 @@ class Jitted(Dispatch):
 
     def _give(self, captured: Captured, parts: list, written: list, given: list, arguments: Any) -> Any:
         """The result of a captured call, and to the caller's arguments what the function did to them."""
-        if captured.splits(arguments):
+        if captured.written and captured.splits(arguments):  # where nothing is written, `result` asks
             return self.function(*arguments[0], **arguments[1])
         for i, final in zip(captured.written, written, strict=True):
             self.write_back(given[i], final)

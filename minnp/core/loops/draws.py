@@ -127,7 +127,7 @@ def drawn(t: Any, source: Any, base: type, name: str, args: list, kwargs: dict) 
     given = [t.frozen(x) for x in given]
     if size is not None:
         return _array(t, source, base, name, given, size.items if isinstance(size, Tup) else [size])
-    if DIRECT and (name in UNIFORM or (name == "uniform" and ROUNDS_TWICE)):
+    if DIRECT and (name in UNIFORM or (name == "uniform" and moves(name))):
         x = t.temporary(E("double", tuple(_inputs(t, source, base, "")), FLOAT))
         if name in UNIFORM:
             return x
