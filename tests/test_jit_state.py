@@ -3673,3 +3673,27 @@ def test_modules_that_libraries_load_when_they_are_used_are_not_loaded(monkeypat
     for _ in range(3):
         onp.testing.assert_array_equal(f(np.ones(2)), 2.0)
     assert not asked
+
+
+def test_a_large_gradient_of_one_number_is_another_array_in_every_call():
+    slope, want, before = jit(grad(lambda a, x: np.sum(a + np.outer(x, x)))), onp.ones((300, 300)), []
+    for _ in range(4):
+        g = slope(np.zeros((300, 300)), np.arange(300.0))
+        onp.testing.assert_array_equal(g, want)
+        assert g.flags.c_contiguous
+        assert not any(onp.may_share_memory(g, other) for other in before)
+        g *= -0.5
+        before.append(g)
+
+
+def test_a_constant_of_zeros_of_both_signs_is_not_repeated():
+    zeros = onp.zeros((300, 300))
+    zeros[7, 5] = -0.0
+
+    def f(x):
+        return np.array(zeros) + x
+
+    compiled = jit(f)
+    for _ in range(3):
+        out = compiled(np.full((300, 300), -0.0))
+        onp.testing.assert_array_equal(onp.signbit(out), onp.signbit(zeros))

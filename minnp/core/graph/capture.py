@@ -755,6 +755,7 @@ def _captured(
                 copy = trace.graph.create_node("call_function", TABLE["copy"], (nodes[k],), {"order": "C"}, name="copy")
                 copy.meta.update(where=nodes[k].meta.get("where", ""), value=Meta(v.shape, v.dtype))
                 nodes[k], parts[k] = copy, array_of(v.copy())
+        v = None
     finally:
         capture.reset(token)
         state.busy -= trace.counted
@@ -779,14 +780,15 @@ def _captured(
         if type(h) in ARRAY_TYPES:
             read(h)
     trace.were.clear()
+    scalars = [i for i, v in enumerate(values) if isinstance(lower(v), onp.generic) and i not in already]
+    structure = _joined(out, rebuild_out(list(range(count))))  # without the arrays of `out`
+    rebuild_out = _of_first(count, _rebuilding(structure))
+    del out, values  # they hold constants
     seal(trace.graph, trace.constants)
     for node in [n for n in trace.graph.nodes if n.target is guard and n.args[0].meta.get("sealed")]:
         trace.graph.erase_node(node)
     if trace.depends_on_layout():
         trace.fixed |= {i for i, v in enumerate(leaves) if type(v) in (Host, Buffer)}
-    scalars = [i for i, v in enumerate(values) if isinstance(lower(v), onp.generic) and i not in already]
-    structure = _joined(out, rebuild_out(list(range(count))))  # without the arrays of `out`
-    rebuild_out = _of_first(count, _rebuilding(structure))
     captured = Captured(trace.graph, trace.constants, rebuild_out, written, trace.fixed, already, changed, scalars)
     captured.left, captured.ended, captured.deadline = trace.left, trace.ended, trace.deadline
     made = (

@@ -27,6 +27,7 @@ from .tiling import tile
 from .unrolled import gather_parts, gather_steps, large_product, row_name
 
 LARGE = 1 << 14  # elements from which an array is worth a pass of its own, on all cores
+MANY = 1 << 16  # elements of a constant from which it matters what memory it takes
 LONG = 1e300  # a number by which zeros stay zeros
 ROW = 64  # elements of a row of a sum of large parts, from which machine code adds them up
 SHORT = 1 << 12  # elements of a row up to which it matters that NumPy begins anew for each
@@ -49,6 +50,7 @@ def compile_native(graph: Graph, left: float | None = None) -> Graph:
     work = sum(operations(n) or 0 for n in graph.nodes if shaped(n) and not is_loop(n))
     overwrite(graph)
     repeat_products(graph)
+    repeat_numbers(graph)
     gather_steps(graph)
     gather_parts(graph, LARGE, begins)
     widen(graph)
@@ -121,6 +123,41 @@ def repeat(graph: Graph, node: Node, axis: int, part: Node) -> tuple[Node, Node,
     for user in list(node.users):  # others may want the memory
         user.replace_input_with(node, wide if getattr(user.target, "elementwise", False) else dense)
     return one, wide, dense
+
+
+def repeat_numbers(graph: Graph) -> None:
+    """A large constant that is one number throughout is that number, repeated, where it is copied or its elements are
+    combined with others: memory that is not read need not be in the cache."""
+    known = Known(graph, attributes=False)
+    for node in graph.find_nodes(op="get_attr"):
+        users, value = [u for u in node.users if spreads(u, node)], known(node)
+        if not users or not isinstance(value, Host) or value.size < MANY or not any(value.strides):
+            continue
+        if not is_number(value):
+            continue
+        with graph.inserting_before(node.next):
+            one = add_constant(graph, value[(slice(1),) * value.ndim], "repeated")
+            wide = graph.create_node("call_function", TABLE["broadcast_to"], (one,), {"shape": value.shape})
+        wide.meta.update(node.meta)
+        for user in users:
+            user.replace_input_with(node, wide)
+    graph.eliminate_dead_code()
+
+
+def spreads(user: Node, constant: Node) -> bool:
+    """Whether a node does as well with a constant whose memory has each of its numbers but once."""
+    if is_loop(user):
+        return all(k in user.target.code.places for k, x in enumerate(user.args) if x is constant)
+    copies = user.target is TABLE["copy"] and user.kwargs == {"order": "C"}
+    return copies or bool(getattr(user.target, "elementwise", False))
+
+
+def is_number(value: onp.ndarray) -> bool:
+    """Whether all elements are one number, zeros of one sign."""
+    first = value.flat[0]
+    if value.dtype.kind not in "biuf" or not (value == first).all():
+        return False
+    return bool(first) or value.dtype.kind != "f" or bool((onp.signbit(value) == onp.signbit(first)).all())
 
 
 def add_products(graph: Graph) -> None:
