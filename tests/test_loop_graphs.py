@@ -415,3 +415,40 @@ def test_the_sign_of_a_zero_that_python_reads_of_a_loop_is_looked_at_in_every_ca
     for zero in (0.0, 0.0, -0.0, 0.0, -0.0):
         y = np.array([1.0] * 19 + [zero])
         numpy.testing.assert_array_equal(compiled(x, y), program(x, y))
+
+
+def traced(a, x):
+    s = 0.0
+    for i in range(a.shape[0]):
+        s += np.tanh(a[i, i])
+    return a * x + s
+
+
+def scattered(a, x):
+    s = 0.0
+    for i in range(1, a.shape[0]):
+        s += a[i, 3] * a[i - 1, 5] ** 2
+    return np.sin(a) * x + s
+
+
+def overwritten(a, x):
+    b = a * x
+    for i in range(1, a.shape[0]):
+        b[i, 0] = b[i - 1, 0] * b[i, 1]
+    return b + a * x
+
+
+@pytest.mark.parametrize("program", [traced, scattered, overwritten])
+@pytest.mark.parametrize("wrt", [0, 1, (0, 1)])
+def test_a_loop_adds_to_the_cotangent_that_comes_from_elsewhere(program, wrt):
+    f = lambda a, x: np.sum(program(a, x))
+    compiled, before = jit(grad(f, wrt)), []
+    for seed in range(3):
+        given = numpy.random.default_rng(seed).random((2, 300, 300))
+        found, want = compiled(*map(np.array, given)), grad(f, wrt)(*map(np.array, given))
+        for g, w in zip(*((r,) if type(wrt) is int else r for r in (found, want)), strict=True):
+            numpy.testing.assert_allclose(g, w, rtol=1e-12, atol=1e-12)
+            assert not any(numpy.may_share_memory(g, other) for other in (*before, *given))
+            before.append(g)
+        for g in before:
+            g += 1

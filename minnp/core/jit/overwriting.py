@@ -15,6 +15,8 @@ from ..graph.graph import Graph, Node
 from ..llvm.kernels import Large
 from ..rows.primitive import TABLE, Meta
 
+LARGE = 1 << 16  # elements of an array over which a pass is saved
+
 
 def write_arguments(graph: Graph, written: list[int]) -> list[int]:
     """Which arguments the graph now overwrites itself: `written` are those that its last outputs are to overwrite.
@@ -95,6 +97,31 @@ def leaves(node: Node) -> bool:
 
 
 # ------------------------------------------------------------------ loops
+def begin_loops(graph: Graph) -> None:
+    """Let a loop that adds to zeros, which are added to a large array then, add to that array, or a copy of it: a
+    cotangent that comes from elsewhere, too."""
+    for node in graph.find_nodes(op="call_function", target=TABLE["add"]):
+        meta = node.meta.get("value")
+        if type(meta) is not Meta or meta.size < LARGE or len(node.args) != 2 or node.kwargs or "handling" in node.meta:
+            continue
+        for x, more in (node.args, node.args[::-1]):
+            alike = all(isinstance(n, Node) and n.meta.get("value") == meta for n in (x, more))
+            loop = more.args[0] if alike and more.target is pick and len(more.users) == 1 else None
+            if loop is None or not is_loop(loop) or x in loop.args or any(u.target is not pick for u in loop.users):
+                continue
+            at = {n: i for i, n in enumerate(graph.nodes)}
+            late = all(at[u] >= at[node] for part in loop.users for u in part.users)  # x is then not of the loop
+            found = loop.target.begun(more.args[1]) if late else None
+            if found is not None:
+                for n in (loop, *loop.users):
+                    node.prepend(n)
+                loop.target, place = found
+                loop.args = (*loop.args[:place], x, *loop.args[place:])
+                node.replace_all_uses_with(more)
+                graph.erase_node(node)
+                break
+
+
 def donate_to_loops(graph: Graph) -> None:
     """Let loops write into the arrays that the graph made, where nobody reads these, or views of them, afterwards."""
     at = {n: i for i, n in enumerate(graph.nodes)}

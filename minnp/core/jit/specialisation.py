@@ -32,7 +32,7 @@ from ..rows.pytree import of_containers, open_tree
 from ..rows.value import Buffer, Host
 from .compilation import NoTime, compile_native
 from .executor import compile_host
-from .overwriting import donate_to_loops, read_arguments, write_arguments
+from .overwriting import begin_loops, donate_to_loops, read_arguments, write_arguments
 from .unrolled import gather_parts
 
 PART = 0.25  # of what compiling may take, for unrolled loops
@@ -92,6 +92,7 @@ class Specialisation:
         self.late = False
         if run is None:
             read_arguments(graph)
+            begin_loops(graph)
             compiler = compiler if backend is None else "numpy"
             try:
                 hurry = hurries and self.unrolled and compiler == "auto"

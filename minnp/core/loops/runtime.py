@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import copy
 import functools
 import sys
 import sysconfig
@@ -69,7 +70,7 @@ from .numbers import EXACT
 from .operations import OPERATORS, NotUnderstood, join, place
 from .outside import LISTED, Outside, sort_of
 from .printing import as_python, text_of
-from .simplified import seen, sliced_to
+from .simplified import seen, sliced_to, summed
 from .source import Site, call_of, calls_itself, rewritten, say
 from .threaded import LEAST, Pieces, cut
 from .warned import asked
@@ -216,6 +217,23 @@ def part_of(code: Code | None, kept: frozenset[str], whole: Program) -> Code | N
     return Code(less, failure, agreed=True) if less and alike(less, whole) else None
 
 
+def only_added(program: Program, name: str) -> bool:
+    """Whether a program does nothing with an array that is made for it but add to its elements."""
+    alone = all(a.root != name or a.name == name for a in program.arrays.values())
+    return alone and not program.moving and summed(program.body, name)
+
+
+def begun(program: Program, name: str) -> Program:
+    """The program that is given an array which it makes."""
+    out = copy.copy(program)
+    out.inputs = [i._replace(like="") if i.name == name else i for i in program.inputs]
+    return out
+
+
+def begun_code(code: Code | None, name: str) -> Code | None:
+    return Code(begun(code.program, name), failure, agreed=True) if code and only_added(code.program, name) else None
+
+
 def alike(a: Program, b: Program) -> bool:
     """Whether two programs take the same arguments, and have the same results."""
     inputs = lambda p: [(i.name, i.kind, i.ndim) for i in p.given]
@@ -288,6 +306,20 @@ class LoopRow(Primitive):
         less = [of and i.name + self.program.mark in kept for i, of in zip(source.program.given, wanted)]
         row = self if less == [*wanted] else source.derivative(less)
         return row if kept <= {*row.parts()} <= {*self.parts()} else self
+
+    def begun(self, result: int) -> tuple[LoopRow, int] | None:
+        """(the row that adds to an array which it is given, where this one adds to zeros, which of the arguments that
+        is); None for a result of another kind."""
+        written = self.program.written
+        i = self.program.inputs[written[result]] if result < len(written) else None
+        if i is None or i.like not in self.program.arrays or not only_added(self.program, i.name):
+            return None
+        key = begun, i.name
+        if key not in self.derivatives:
+            row = self.derivatives[key] = LoopRow(Code(begun(self.program, i.name), failure, agreed=True))
+            row.code.sparing = functools.cache(lambda: begun_code(self.code.sparing(), i.name))
+        row = self.derivatives[key]
+        return row, [given.name for given in row.program.given].index(i.name)
 
     def lengths(self) -> list[int]:
         """Of which arguments that are arrays only the lengths matter."""
