@@ -210,6 +210,36 @@ def test_they_are_compiled(name):
     assert not [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
 
 
+def fill(a, i, what):
+    if i < len(a):
+        a[i] = what(i) if callable(what) else what
+        fill(a, i + 1, what)
+
+
+def test_what_calls_them_is_captured_until_python_has_to_run_one():
+    def sorted_copy(a):
+        a = a.copy()
+        sort(a, 0, len(a) - 1)
+        return a
+
+    g, rng = jit(sorted_copy), onp.random.default_rng(0)
+    for n in (20, 20, 20, 30, 40):
+        a = rng.random(n)
+        assert onp.array_equal(g(np.array(a)), onp.sort(a))
+    assert 0 < g.captures < 4
+
+    def filled(a, what):
+        fill(a, 0, what)
+        return a * 2
+
+    h = jit(filled)
+    for what in (1.5, 1.5, float, 2.5, 3, float, 1.5):
+        a, same = np.zeros(5), onp.zeros(5)
+        assert kinds(h(a, what)) == kinds(filled(same, what))
+        assert kinds(a) == kinds(same)
+    assert "fill calls itself" in "".join(r["why"] for r in minnp.report())
+
+
 def divides(a, i):
     a[i] = 10 / a[i]
     divides(a, i + 1)

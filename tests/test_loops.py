@@ -1054,7 +1054,10 @@ def test_a_function_that_calls_itself_and_writes_is_not_unrolled():
         a = np.array(rng.random(n))
         want = numpy.sort(a)
         assert g(a) is a and numpy.array_equal(a, want)
-    assert any("sort_part calls itself" in r["why"] for r in minnp.report())
+    if g.captures:  # one node, whatever it calls itself
+        assert len(list(g.lower(np.array(rng.random(200))).graph)) < 12
+    else:
+        assert any("sort_part calls itself" in r["why"] for r in minnp.report())
 
 
 @compiles

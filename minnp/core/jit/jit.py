@@ -34,7 +34,7 @@ from ..graph.outputs import as_returned, containers
 from ..graph.scalars import NUMBERS, Live, refused, types_asked
 from ..graph.signature import TYPED, Static, changes, exactly, guard_of, kind
 from ..llvm import engine as native
-from ..loops import RAN, recursive, staged
+from ..loops import RAN, staged, unrolled
 from ..passes import optimize
 from ..rows import policy
 from ..rows.error_state import asked
@@ -452,10 +452,12 @@ class Jitted(Dispatch):
             if self.waiting[key] > 0 and self.useless.get(key, 0) > TRIES + 1:
                 self._remember(key[0], self.plain[key].paths, set(), values)
             return out
-        if not self.captures and (name := recursive(self.function)):
-            self._ends(key, f"{name} calls itself")
-            self.paths.setdefault(exact, [])
-            return self._eager(*args, **kwargs)
+        if not self.captures and unrolled(self.function):
+            out = self._eager(*args, **kwargs)
+            if name := unrolled(self.function):  # what it calls did not become a program
+                self._ends(key, f"{name} calls itself")
+                self.paths.setdefault(exact, [])
+            return out
         # another thread may have cleared them
         names, fixed, backend = leaf_names(self.function, *marked), self.fixed.setdefault(key, set()), key[-1]
         before = Before()

@@ -7,7 +7,6 @@
 May import: llvm, graph, api, transforms, arrays, rows, cpu, compiled.
 """
 
-from .runtime import RAN, staged
-from .source import recursive
+from .runtime import RAN, staged, unrolled
 
-__all__ = ["RAN", "recursive", "staged"]
+__all__ = ["RAN", "staged", "unrolled"]

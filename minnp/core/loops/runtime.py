@@ -71,7 +71,7 @@ from .operations import OPERATORS, NotUnderstood, join, place
 from .outside import LISTED, Outside, sort_of
 from .printing import as_python, text_of
 from .simplified import seen, sliced_to, summed
-from .source import Site, call_of, calls_itself, rewritten, say
+from .source import Site, assigns_items, call_of, calls_itself, recursive, rewritten, say
 from .threaded import LEAST, Pieces, cut
 from .warned import asked
 
@@ -115,6 +115,8 @@ class Whole:
 
     def rests(self) -> bool:
         """Whether it is not to be tried now: Python's own calls then follow one another without ours between them."""
+        if capture.get() is not None:
+            return False
         self.site.rest -= self.site.rest > 0
         return self.site.rest > 0
 
@@ -127,7 +129,19 @@ class Whole:
             if found is not None:
                 RAN[0] += 1
                 return found["<return>"]
+        watching = capture.get()
+        if watching is not None and watching.may_leave and assigns_items(f):
+            watching.ends(f"{f.__name__} calls itself")
         return self.rewritten(*args, **kwargs)
+
+
+def unrolled(f: Any) -> str:
+    """The name of a function that calls itself and assigns items, which f calls or is, and which is no program, as far
+    as is known; else ""."""
+    ran = lambda g: g.__code__ in _CALLS and any(
+        found.row is not None for variants, _ in _CALLS[g.__code__].programs.values() for found in variants
+    )
+    return next((g.__name__ for g in recursive(f) if not ran(g)), "")
 
 
 _CALLS: weakref.WeakKeyDictionary[CodeType, Site] = weakref.WeakKeyDictionary()

@@ -318,10 +318,11 @@ class Rewriter(ast.NodeTransformer):
         return found is not None and str(name).split(".")[0] not in ("numpy", "minnp", "math", "builtins")
 
 
-def recursive(f: Any) -> str:
-    """The name of a function of the user's that calls itself and assigns items, which f calls or is; else "": a graph
-    would have every call's steps one after the other."""
+def recursive(f: Any) -> list[FunctionType]:
+    """The functions of the user's that call themselves and assign items, which f calls or is: a graph would have every
+    call's steps one after the other."""
     seen: set[Any] = set()
+    found: list[FunctionType] = []
     pending = [f.__func__ if isinstance(f, MethodType) else f]
     while pending:
         g = pending.pop()
@@ -333,14 +334,18 @@ def recursive(f: Any) -> str:
             i.argval for i in dis.get_instructions(g) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
         }:
             try:
-                found = cells[name].cell_contents if name in cells else g.__globals__.get(name)
+                other = cells[name].cell_contents if name in cells else g.__globals__.get(name)
             except ValueError:
                 continue
-            if found is g and any(i.opname == "STORE_SUBSCR" for i in dis.get_instructions(g)):
-                return g.__name__
-            if type(found) is FunctionType and found.__module__ == g.__module__:
-                pending.append(found)
-    return ""
+            if other is g and assigns_items(g):
+                found.append(g)
+            elif type(other) is FunctionType and other.__module__ == g.__module__:
+                pending.append(other)
+    return found
+
+
+def assigns_items(f: FunctionType) -> bool:
+    return any(i.opname == "STORE_SUBSCR" for i in dis.get_instructions(f))
 
 
 def calls_itself(f: FunctionType) -> bool:
