@@ -516,14 +516,6 @@ class Building(Chosen):
         count = self.how_many(self.evaluated(x))
         return count if type(onp.count_nonzero(onp.ones(1))) is int else self.cast(count, Kind("i8"))
 
-    def np_norm(self, args: list, kwargs: dict) -> E:
-        (x,) = self.arguments("x", args, kwargs)
-        lazy = self.lazy(x)
-        if lazy.kind.letter != "f":
-            raise self.fail("np.linalg.norm of what are no floats")
-        squares = self.elementwise(onp.multiply, lambda v: self.binary("mul", v[0], v[1]), [self.evaluated(x)] * 2)
-        return self.temporary(E("sqrt", (self.temporary(self.reduce("sum", squares)),), lazy.kind))
-
     def triangle(self, x: Any, k: Any, lower: bool) -> Lazy:
         lazy = self.evaluated(x)
         if lazy.ndim != 2:

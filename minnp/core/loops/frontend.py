@@ -22,9 +22,11 @@ import numpy as onp
 from ..api.functions import PUBLIC
 from ..cpu.threads import prange
 from ..rows import budget
+from . import matrices
 from .arrays import ONE, Lazy, Masked
 from .arrays import whole as is_whole
 from .building import Building, Static, Tup
+from .chosen import EVERY
 from .draws import base_of, drawn, function_of
 from .ir import (
     BOOL,
@@ -86,6 +88,7 @@ REDUCTIONS = ("sum", "prod", "min", "max", "mean", "any", "all", "argmin", "argm
 DEPTH = 8  # of calls of Python functions in one another
 ALIASES = {"absolute": "abs", "conjugate": "conj", "concatenate": "concat", "true_divide": "divide"}
 MAKERS = {"copy", "array", "where", "dot", "matmul", "exp", "log", "sin", "cos", "tanh", "sqrt", "maximum", "minimum"}
+LINALG = ("norm", "solve", "inv", "det", "cholesky")
 UNROLLED = 32  # items of a tuple that a loop goes over
 
 
@@ -2268,7 +2271,7 @@ class Translator(Building):
         if isinstance(f, Method):
             with self.saying(None):
                 return self.method(f, args, kwargs)
-        if isinstance(f, (FunctionType, MethodType)) and not library(f):
+        if isinstance(f, (FunctionType, MethodType)) and (not library(f) or f.__module__ == matrices.__name__):
             return self.inlined(function, args, kwargs)
         if (name := function_of(f)) is not None:
             return drawn(self, None, onp.random.RandomState, name, args, kwargs)
@@ -2555,6 +2558,73 @@ class Translator(Building):
         self.program.elements = True
         self.emit(While([], E("ne", (y, const(0)), BOOL, 0, 1), turn))
         return self.frozen(x)
+
+    def linalg_norm(self, args: list, kwargs: dict) -> E:
+        (x,) = self.arguments("x", args, kwargs)
+        lazy = self.lazy(x)
+        if lazy.kind.letter != "f":
+            raise self.fail("np.linalg.norm of what are no floats")
+        squares = self.elementwise(onp.multiply, lambda v: self.binary("mul", v[0], v[1]), [self.evaluated(x)] * 2)
+        return self.temporary(E("sqrt", (self.temporary(self.reduce("sum", squares)),), lazy.kind))
+
+    def matrix_function(self, name: str, a: Array, b: Array) -> Any:
+        """One of matrices.py of these arrays, which it may write to: a matrix, and one with as many rows."""
+        kind = a.kind
+        self.alike(a.dims[0], a.dims[1])
+        self.alike(a.dims[0], b.dims[0])
+        self.check(E("le", (a.dims[0], const(matrices.MOST)), BOOL, 0, 1))
+        least = const(float(onp.finfo(kind.dtype).eps))
+        called = Static(getattr(matrices, name), ("matrices", None, name))
+        self.look(called.source)
+        try:
+            with self.saying(None):
+                return self.inlined(called, [a, b, least], {})
+        except NotUnderstood as no:
+            raise no if isinstance(no, Unknown) else self.fail(no.why) from None
+
+    def of_floats(self, *arrays: Any) -> list[Array]:
+        """New arrays with what these hold, of the type in which LAPACK would compute."""
+        lazy = [self.lazy(x) for x in arrays]
+        if lazy[0].ndim != 2 or any(x.ndim not in (1, 2) for x in lazy):
+            raise self.fail("np.linalg of what is no matrix")
+        floats = [x.kind.dtype if x.kind.letter in "fc" else onp.dtype(float) for x in lazy]
+        kind = Kind(onp.result_type(*floats).str[1:])
+        return [self.of_kind(x, kind) for x in lazy]
+
+    def linalg_solve(self, args: list, kwargs: dict) -> Array:
+        a, b = self.of_floats(*[self.an_array(x) for x in self.arguments("a b", args, kwargs)])
+        if b.ndim == 2:
+            self.matrix_function("solve", a, b)
+            return b
+        column = self.new([b.dims[0], const(1)], b.kind, False)
+        shown = self.as_array(self.index(column, [EVERY, const(0)]))
+        self.fill(shown, b)
+        self.matrix_function("solve", a, column)
+        return shown
+
+    def linalg_inv(self, args: list, kwargs: dict) -> Array:
+        (a,) = self.of_floats(self.an_array(*self.arguments("a", args, kwargs)))
+        out = self.new(a.dims, a.kind, True)
+        one = const(a.kind.dtype.type(1).item(), a.kind)
+        self.over([a.dims[0]], lambda index: self.emit(Store(out.name, (index[0], index[0]), one)))
+        self.matrix_function("solve", a, out)
+        return out
+
+    def linalg_det(self, args: list, kwargs: dict) -> Any:
+        (a,) = self.of_floats(self.an_array(*self.arguments("a", args, kwargs)))
+        found = self.matrix_function("det", a, self.new([a.dims[0], const(0)], a.kind, True))
+        return self.as_numpy(found, a.kind)
+
+    def linalg_cholesky(self, args: list, kwargs: dict) -> Array:
+        (a,) = self.of_floats(self.an_array(*self.arguments("a", args, kwargs)))
+        if a.kind.letter != "f":
+            raise self.fail("np.linalg.cholesky of complex numbers")
+        out = self.new(a.dims, a.kind, True)
+        self.matrix_function("cholesky", a, out)
+        return out
+
+    def call_linalg(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
+        return getattr(self, f"linalg_{name}")(args, kwargs)
 
     def call_builtins(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
         if kwargs:
@@ -3031,10 +3101,8 @@ def known_function(f: Any) -> tuple[str, str] | None:
     if getattr(math, name, None) is f:
         return "math", name
     ours = sys.modules.get("minnp.numpy")
-    if ours is not None and any(
-        f is m for m in (onp.linalg.norm, getattr(getattr(ours, "linalg", None), "norm", None))
-    ):
-        return "np", "norm"
+    if name in LINALG and f in (getattr(onp.linalg, name), getattr(getattr(ours, "linalg", None), name, None)):
+        return "linalg", name
     # without __getattr__, by which NumPy warns of names that it once had
     for called in (name, ALIASES.get(name, name)):
         host = vars(onp).get(called)

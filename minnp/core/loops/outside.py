@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as onp
 
+from . import matrices
 from .operations import NotUnderstood
 
 Source = tuple[str, Any, Any]
@@ -24,6 +25,8 @@ GONE = (LookupError, AttributeError, ValueError)  # of a source where nothing is
 
 def found_at(how: str, holder: Any, name: Any) -> Any:
     """What lies there. Raises one of GONE."""
+    if how == "matrices":
+        return getattr(matrices, name)
     if how == "attribute":
         return vars(holder)[name] if hasattr(holder, "__dict__") and name in vars(holder) else getattr(holder, name)
     if how == "item":
@@ -133,7 +136,7 @@ class Outside:
             if how == "outside":
                 x = self.resolve(name)
             else:
-                x = self.names[name] if how == "variable" else found_at(how, self.look(holder), name)
+                x = self.names[name] if how == "variable" else found_at(how, holder and self.look(holder), name)
         except (*GONE, NameError):
             raise NotUnderstood(f"{name} is not bound") from None
         if (type(x) in NUMBERS or issubclass(type(x), onp.generic)) and source not in self.varied:
@@ -184,7 +187,7 @@ class Outside:
                 if how == "outside":
                     x = resolve(name)
                 else:
-                    x = names[name] if how == "variable" else found_at(how, found[holder], name)
+                    x = names[name] if how == "variable" else found_at(how, holder and found[holder], name)
             except (*GONE, NameError):
                 return None
             found[source] = x

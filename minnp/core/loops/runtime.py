@@ -138,8 +138,9 @@ class Whole:
 def unrolled(f: Any) -> str:
     """The name of a function that calls itself and assigns items, which f calls or is, and which is no program, as far
     as is known; else ""."""
-    ran = lambda g: g.__code__ in _CALLS and any(
-        found.row is not None for variants, _ in _CALLS[g.__code__].programs.values() for found in variants
+    ran = lambda g: (
+        g.__code__ in _CALLS
+        and any(found.row is not None for variants, _ in _CALLS[g.__code__].programs.values() for found in variants)
     )
     return next((g.__name__ for g in recursive(f) if not ran(g)), "")
 
