@@ -41,16 +41,22 @@ def run_forked(text):
 # ------------------------------------------------------------------ children of one process
 def ask(script, *arguments):
     """What a child of the process of a script that calls `serve` prints, given these arguments. It must not fail."""
-    process = started(script, os.environ.get("MINNP_BACKEND"))
+    status, said = answer(script, *arguments)
+    assert status == 0, f"{arguments}\n{said[-8000:]}"
+    return said
+
+
+def answer(script, *arguments, options=("-W", "error")):
+    """How the child ended, as os.waitpid says it, and what it printed."""
+    process = started(script, options, os.environ.get("MINNP_BACKEND"))
     with tempfile.NamedTemporaryFile() as said:
         print(json.dumps([said.name, *arguments]), file=process.stdin, flush=True)
-        assert process.stdout.readline() == "0\n", f"{arguments}\n{Path(said.name).read_text()[-8000:]}"
-        return Path(said.name).read_text()
+        return int(process.stdout.readline()), Path(said.name).read_text()
 
 
 @functools.cache
-def started(script, backend):
-    command = [sys.executable, "-W", "error", script]
+def started(script, options, backend):
+    command = [sys.executable, *options, script]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     atexit.register(process.communicate)
     return process

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 
 import numpy
 
@@ -30,8 +31,8 @@ def main() -> int:
         names = [name for name in names if name in run.REQUIRED]
     known, results = run.known(), []
     print(f"NumPy {numpy.__version__}: tests NumPy passes, and of those {options.namespace} passes")
-    with ThreadPoolExecutor(options.jobs) as pool:
-        for result in pool.map(lambda name: run.compare(name, options.namespace), names):
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for result in pool.map(partial(run.compare, namespace=options.namespace), names):
             results.append(result)
             show(result, known.get(result.name), options.verbose)
     judged, failed = sum(r.judged for r in results), sum(len(r.failures) for r in results)

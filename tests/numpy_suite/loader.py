@@ -1,7 +1,7 @@
 """The pytest plugin: `numpy` in NumPy's test files means another namespace, and every outcome is written as it happens.
 
-MINNP_SUITE_PLAN names a JSON file: the namespace, the log of outcomes, the tests already done by a run that died, and
-those that are asked for (null: all).
+MINNP_SUITE_PLAN names a JSON file: the namespace, the log of outcomes, the tests already done by a run that died,
+those that are asked for (null: all), and of how many parts of a test with over a thousand cases one is run.
 Imports are rewritten in the syntax tree, so only the test files see the other namespace; NumPy's internals keep the
 real one.
 """
@@ -17,6 +17,8 @@ import json
 import os
 import signal
 import sys
+import zlib
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -168,13 +170,30 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # ------------------------------------------------------------------ outcomes
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Hardly anything that the collection makes is garbage, and all lives to the end: tests collect garbage often."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what an earlier run of this file (one that died) has already done, and what is not asked for."""
     done, only = set(PLAN["done"]), PLAN["only"]
     wanted = None if only is None else set(only)
-    items[:] = [
-        item for item in items if (test := test_id(item.nodeid)) not in done and (wanted is None or test in wanted)
-    ]
+    cases, asked = Counter(item.originalname for item in items), []
+    for item in items:
+        if (test := test_id(item.nodeid)) in done or (wanted is not None and test not in wanted):
+            continue
+        if cases[item.originalname] > 1000 and zlib.crc32(item.nodeid.encode()) % PLAN["parts"]:
+            write("left out", test, "")
+        else:
+            asked.append(item)
+    items[:] = asked
 
 
 def test_id(nodeid: str) -> str:

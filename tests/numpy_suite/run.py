@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,11 +12,12 @@ from pathlib import Path
 
 import numpy
 
+from tests.alone import answer
+
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 NUMPY = Path(numpy.__path__[0])
 PARTS = ("core", "lib", "linalg", "random", "fft", "polynomial", "ma", "matrixlib")
-SECONDS_PER_FILE = 1200
 
 # Files that must keep 95 %: the ones that say what NumPy is to its users.
 REQUIRED = {
@@ -68,14 +67,15 @@ def files() -> dict[str, Path]:
     return found
 
 
-def outcomes(path: Path, namespace: str, only: list[str] | None = None) -> dict[str, tuple[str, str]]:
-    """test id -> (outcome, why) of one file, or of `only` some of its tests, under one namespace; goes on after a test
-    that kills the process."""
+def outcomes(path: Path, namespace: str, only: list[str] | None = None, parts: int = 1) -> dict[str, tuple[str, str]]:
+    """test id -> (outcome, why) of one file, or of `only` some of its tests, or of one of so many `parts` of what there
+    are over a thousand cases of, under one namespace; goes on after a test that kills the process."""
     done: dict[str, tuple[str, str]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         plan, log = Path(scratch, "plan.json"), Path(scratch, "log")
         for _ in range(20):
-            plan.write_text(json.dumps({"namespace": namespace, "log": str(log), "done": list(done), "only": only}))
+            asked = {"namespace": namespace, "log": str(log), "done": list(done), "only": only, "parts": parts}
+            plan.write_text(json.dumps(asked))
             before = len(done)
             died = run_file(path, plan, scratch)
             if log.exists():
@@ -89,27 +89,15 @@ def outcomes(path: Path, namespace: str, only: list[str] | None = None) -> dict[
 
 def run_file(path: Path, plan: Path, scratch: str) -> bool:
     """Run one file in its own process; True if the process did not reach the end of the session."""
-    command = [sys.executable, "-m", "pytest", str(path), "-c", str(HERE / "suite.ini"), "--rootdir", str(NUMPY.parent)]
+    command = [str(path), "-c", str(HERE / "suite.ini"), "--rootdir", str(NUMPY.parent)]
     command += ["-p", "tests.numpy_suite.loader", "-q", "--tb=line", "-m", "not slow"]
     for plugin in ("cacheprovider", "xdist", "logging", "hypothesispytest"):  # the last two work at each of the tests
         command += ["-p", f"no:{plugin}"]
-    environment = dict(
-        os.environ,
-        MINNP_SUITE_PLAN=str(plan),
-        PYTHONPATH=os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
-        NPY_AVAILABLE_MEM="2G",
-        OPENBLAS_NUM_THREADS="1",
-    )
-    environment.pop("PYTEST_ADDOPTS", None)
-    try:
-        finished = subprocess.run(
-            command, cwd=scratch, env=environment, capture_output=True, text=True, timeout=SECONDS_PER_FILE
-        )
-    except subprocess.TimeoutExpired:
-        return True
-    if finished.returncode not in (0, 1, 2, 5) and finished.returncode > 0:
-        raise RuntimeError(f"pytest could not run {path}:\n{finished.stdout[-3000:]}\n{finished.stderr[-3000:]}")
-    return finished.returncode < 0
+    status, said = answer(HERE / "child.py", str(plan), scratch, command, options=())
+    code = os.waitstatus_to_exitcode(status)
+    if code > 0 and code not in (1, 2, 5):
+        raise RuntimeError(f"pytest could not run {path}:\n{said[-6000:]}")
+    return code < 0
 
 
 def judge(name: str) -> dict[str, tuple[str, str]]:
@@ -130,11 +118,14 @@ def compare(name: str, namespace: str = "minnp.numpy") -> Result:
     return Result(name, len(passed), len(theirs), failures(passed, own))
 
 
+FINE = ("passed", "left out")
+
+
 def failures(passed: list[str], own: dict[str, tuple[str, str]]) -> dict[str, str]:
     """Those of the tests that NumPy passes which are not passed in `own` -> what happened."""
     crash = own.get("collection", ("", "the test was not collected"))[1]
     found = {test: own.get(test, ("missing", crash)) for test in passed}
-    return {test: f"{outcome}: {why}" for test, (outcome, why) in found.items() if outcome != "passed"}
+    return {test: f"{outcome}: {why}" for test, (outcome, why) in found.items() if outcome not in FINE}
 
 
 # ------------------------------------------------------------------ known failures
@@ -182,11 +173,11 @@ def known() -> dict[str, Known]:
     return sections
 
 
-def unexpected(name: str) -> dict[str, str]:
+def unexpected(name: str, parts: int = 1) -> dict[str, str]:
     """Failures of one file that are not on the list. NumPy itself is asked only about tests that look wrong."""
     listed = known().get(name, Known(0, 0))
-    own = outcomes(files()[name], "minnp.numpy")
-    suspects = [test for test, (outcome, _) in own.items() if outcome != "passed" and listed.reason(test) is None]
+    own = outcomes(files()[name], "minnp.numpy", parts=parts)
+    suspects = [test for test, (outcome, _) in own.items() if outcome not in FINE and listed.reason(test) is None]
     if not suspects and len(own) >= listed.collected:
         return {}
     theirs = outcomes(files()[name], "numpy", suspects) if len(own) >= listed.collected else judge(name)
