@@ -6,6 +6,7 @@ import gc
 import importlib
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -33,30 +34,32 @@ def run_alone(program, *arguments, cwd=None, timeout=300):
     return done.stdout
 
 
-def run_forked(text):
-    """Run the text of a program in a process that has imported NumPy and nothing of minnp."""
-    ask(Path(__file__), text)
+def run_forked(program, *arguments, modules=("numpy",), **environment):
+    """What a program prints, a file or its text, in a child of a process that has imported these modules: NumPy and
+    nothing of minnp, or what each of several programs would wait for. It must not fail."""
+    file = isinstance(program, Path)
+    return ask(Path(__file__), str(program), file, arguments, environment, modules=modules)
 
 
 # ------------------------------------------------------------------ children of one process
-def ask(script, *arguments):
+def ask(script, *arguments, modules=()):
     """What a child of the process of a script that calls `serve` prints, given these arguments. It must not fail."""
-    status, said = answer(script, *arguments)
-    assert status == 0, f"{arguments}\n{said[-8000:]}"
+    code, said = answer(script, *arguments, modules=modules)
+    assert code == 0, f"{arguments}\n{said[-8000:]}"
     return said
 
 
-def answer(script, *arguments, options=("-W", "error")):
-    """How the child ended, as os.waitpid says it, and what it printed."""
-    process = started(script, options, os.environ.get("MINNP_BACKEND"))
+def answer(script, *arguments, options=("-W", "error"), modules=()):
+    """The exit code of the child, negative for a signal, and what it printed."""
+    process = started(script, options, modules, os.environ.get("MINNP_BACKEND"))
     with tempfile.NamedTemporaryFile() as said:
         print(json.dumps([said.name, *arguments]), file=process.stdin, flush=True)
-        return int(process.stdout.readline()), Path(said.name).read_text()
+        return os.waitstatus_to_exitcode(int(process.stdout.readline())), Path(said.name).read_text()
 
 
 @functools.cache
-def started(script, options, backend):
-    command = [sys.executable, *options, script]
+def started(script, options, modules, backend):
+    command = [sys.executable, *options, script, *modules]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     atexit.register(process.communicate)
     return process
@@ -85,11 +88,18 @@ def forked():
         return os.fork()
 
 
-def run(text):
-    main = sys.modules["__main__"] = types.ModuleType("__main__")
-    exec(text, vars(main))
+def run(program, file, arguments, environment):
+    os.environ.update(environment)
+    sys.argv = [program if file else "-c", *arguments]
+    if file:
+        sys.path[0] = str(Path(program).parent)
+        runpy.run_path(program, run_name="__main__")
+    else:
+        main = sys.modules["__main__"] = types.ModuleType("__main__")
+        exec(program, vars(main))
 
 
 if __name__ == "__main__":
-    importlib.import_module("numpy")
+    for module in sys.argv[1:]:
+        importlib.import_module(module)
     sys.exit(serve(run))

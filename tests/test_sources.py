@@ -1,12 +1,13 @@
 """The programs of the articles that this project follows, with `minpy`, `torch.fx`, `autograd` read as minnp.
 
-Each is a file of tests/sources, which runs alone in a process of its own and prints what it must.
+Each is a file of tests/sources, which runs alone, in a child of a process that has imported minnp or that and mxnet,
+and prints what it must.
 """
 
 import importlib.util
 
 import pytest
-from alone import ROOT, run_alone
+from alone import ROOT, run_forked
 
 SOURCES = sorted((ROOT / "tests" / "sources").glob("*.py"))
 OF_MXNET = ("minpy_symbol", "minpy_mixed_net", "minpy_policies", "mxnet_symbols")
@@ -217,5 +218,6 @@ def test_a_program_prints_what_its_source_says(path):
     library = NEEDS.get(path.stem)
     if library and importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
-    said = [line for line in run_alone(path).splitlines() if not line.startswith(("(Iteration", "(Epoch"))]
+    modules = ("minnp.fx", "minnp.nn", "minnp.symbol", *[library] * (library == "mxnet"))
+    said = [line for line in run_forked(path, modules=modules).splitlines() if not line.startswith(("(Iteration", "(Epoch"))]
     assert said == PRINTS[path.stem].strip("\n").splitlines()

@@ -93,8 +93,7 @@ def run_file(path: Path, plan: Path, scratch: str) -> bool:
     command += ["-p", "tests.numpy_suite.loader", "-q", "--tb=line", "-m", "not slow"]
     for plugin in ("cacheprovider", "xdist", "logging", "hypothesispytest"):  # the last two work at each of the tests
         command += ["-p", f"no:{plugin}"]
-    status, said = answer(HERE / "child.py", str(plan), scratch, command, options=())
-    code = os.waitstatus_to_exitcode(status)
+    code, said = answer(HERE / "child.py", str(plan), scratch, command, options=())
     if code > 0 and code not in (1, 2, 5):
         raise RuntimeError(f"pytest could not run {path}:\n{said[-6000:]}")
     return code < 0
