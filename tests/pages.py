@@ -67,8 +67,8 @@ def main(page, *library):
     if sum("io.digits" in b.text for b in todo) > 1:
         importlib.import_module("sklearn.datasets")
     for block in sorted(todo, key=lambda b: b.needs):
-        if block.needs == "torch":
-            importlib.import_module("torch")
+        if block.needs in ("torch", "mxnet"):
+            importlib.import_module(block.needs)
         if child := forked():
             if os.waitpid(child, 0)[1]:
                 print(f"{page}:{block.line} failed", file=sys.stderr)

@@ -225,7 +225,7 @@ def check(seed: int) -> str:
 
 
 @pytest.mark.long
-@pytest.mark.dealt(parts=8)
+@pytest.mark.dealt(parts=16)
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_random_programs_agree_whichever_way_they_run(block: int) -> None:
     done = [check(seed) for seed in range(block, COUNT, BLOCKS)]

@@ -154,7 +154,7 @@ def check(seed: int, point: int = 0) -> bool:
 
 
 @pytest.mark.long
-@pytest.mark.dealt(parts=8)
+@pytest.mark.dealt(parts=16)
 @pytest.mark.parametrize("block", range(0, PROGRAMS, 100))
 def test_values_and_derivatives_of_random_programs(block: int) -> None:
     unchecked = [seed for seed in range(block, block + 100) if not any(check(seed, point) for point in range(40))]

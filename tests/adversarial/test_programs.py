@@ -1,6 +1,6 @@
 """Programs that strangers wrote do with minnp what they do with NumPy, in every way that minnp runs them.
 
-With --dealt, a sixteenth of them and a part of those whose arguments live on torch's CPU device; the passes of
+With --dealt, a twelfth of them and a third of those whose arguments live on torch's CPU device; the passes of
 `./run test --all` take each once. (All: python -m tests.adversarial.ways, with MINNP_DEVICE=torch on the device.)
 What minnp refuses, with an error of its own, and what differs, stand in known.txt with the reason.
 """
@@ -45,14 +45,14 @@ ON_A_DEVICE = [name for name in PROGRAMS if zlib.crc32(name.encode()) % 8 == 0]
 
 
 @pytest.mark.long
-@pytest.mark.dealt(parts=32)
+@pytest.mark.dealt(parts=48)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program_agrees_in_every_way(name: str) -> None:
     agrees(name)
 
 
 @pytest.mark.long
-@pytest.mark.dealt(parts=8)
+@pytest.mark.dealt(parts=12)
 @pytest.mark.parametrize("name", ON_A_DEVICE)
 def test_program_agrees_on_a_device(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="the torch backend needs torch: pip install torch")

@@ -25,7 +25,7 @@ from tests.adversarial.ways import SEEDS, WAYS, Case, outcome
 COUNT = int(os.environ.get("MINNP_FUZZ", "120"))
 FIRST = int(os.environ.get("MINNP_FUZZ_SEED", "0"))
 AT_ONCE = int(os.environ.get("MINNP_FUZZ_WAYS", "4"))
-BLOCKS = 10
+BLOCKS = 40
 SHAPE = (3, 4)
 
 
@@ -308,7 +308,7 @@ def check(seed: int) -> list[str]:
 
 
 @pytest.mark.long
-@pytest.mark.dealt(parts=8)
+@pytest.mark.dealt(parts=16)
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_random_programs_agree_in_every_way(block: int) -> None:
     differ = [said for seed in range(FIRST + block, FIRST + COUNT, BLOCKS) for said in check(seed)]
