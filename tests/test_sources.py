@@ -219,5 +219,6 @@ def test_a_program_prints_what_its_source_says(path):
     if library and importlib.util.find_spec(library) is None:
         pytest.skip(f"{library} is not installed")
     modules = ("minnp.fx", "minnp.nn", "minnp.symbol", *[library] * (library == "mxnet"))
-    said = [line for line in run_forked(path, modules=modules).splitlines() if not line.startswith(("(Iteration", "(Epoch"))]
+    lines = run_forked(path, modules=modules).splitlines()
+    said = [line for line in lines if not line.startswith(("(Iteration", "(Epoch"))]
     assert said == PRINTS[path.stem].strip("\n").splitlines()
