@@ -197,3 +197,53 @@ def test_gradients_of_loops_that_catch():
     x = np.arange(1.0, 5)
     for g in (grad(f), jit(grad(f)), grad(jit(f))):
         onp.testing.assert_allclose(g(x), [2.0, 4.0, 6.0, 3.0])
+
+
+def doubled(x, n):
+    y = np.zeros(5)
+    for i in range(n):
+        if x[i] > 0:
+            y[i] = x[i] * 2
+    return np.sum(y)
+
+
+def doubled_from_the_end(x, n):
+    y = np.zeros(5)
+    for i in range(n - 1, -1, -1):
+        k = i + 1
+        if x[i] > 0 and k < 7:
+            y[k - 1] = x[i] * 2
+    return np.sum(y)
+
+
+def first_ones(x, n):
+    y = np.zeros(5)
+    for i in range(n):
+        if x[i] > 3:
+            break
+        y[i] = x[i] * 2
+    return np.sum(y)
+
+
+def those_before(x, n):
+    y, k = np.zeros(5), 0
+    for i in range(n):
+        y[k] = x[i] * 2
+        k = i // 2
+    return np.sum(y)
+
+
+@pytest.mark.parametrize("f", [doubled, doubled_from_the_end, first_ones, those_before])
+def test_gradients_of_loops_check_indices_that_ways_may_not_come_to(f):
+    slope = jit(grad(f))
+    for at, n in [(None, 5), (None, 0), (None, 8), (6, 8), (5, 8), (3, 5), (None, 5), (6, 8)]:
+        x = np.where(np.arange(8) < 5, 1.0, -1.0)
+        if at is not None:
+            x[at] = 4.0
+        try:
+            want = grad(f)(x, n)
+        except IndexError as error:
+            with pytest.raises(IndexError, match=str(error).split(",")[0]):
+                slope(x, n)
+        else:
+            onp.testing.assert_array_equal(slope(x, n), want)

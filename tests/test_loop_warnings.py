@@ -171,3 +171,52 @@ def test_gradients_of_loops_that_warn():
     for g in (jit(grad(f)), grad(jit(f))):
         with pytest.warns(RuntimeWarning):
             onp.testing.assert_allclose(g(x)[1:], [-1, -0.5])
+
+
+def means_of(x, changes):
+    total, first = 0.0, 0.0
+    for k in range(3):
+        mask = x > k
+        if mask.any():
+            if changes == k:
+                mask[:] = False
+            elif changes == k + 10:
+                mask = x > 9.0
+            first += x[mask].mean()
+        else:
+            total += 1.0
+    return total + first
+
+
+@pytest.mark.parametrize("changes", [-1, 0, 1, 11, 12])
+def test_a_mean_of_none_warns_where_a_mask_is_changed_after_it_was_asked(changes):
+    x, compiled = onp.array([0.5, 1.5, 2.5]), jit(means_of)
+    for _ in range(3):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            want = means_of(x, changes)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            got = compiled(np.array(x), changes)
+        onp.testing.assert_array_equal(got, want)
+        assert sorted(str(w.message) for w in found) == sorted(str(w.message) for w in seen)
+
+
+def means_in_loops(x):
+    total = 0.0
+    for k in range(2):
+        mask = x > k
+        if mask.any():
+            while mask[2]:
+                total += x[mask].mean()
+                mask[0] = False
+                mask[1] = k > 5
+                mask[2] = total < 9.0
+            total += x[mask].mean() if mask.any() else 7.0
+    return total
+
+
+def test_a_mask_that_a_loop_changes_is_counted_anew():
+    x, compiled = onp.array([0.5, 1.5, 2.5]), jit(means_in_loops)
+    for _ in range(3):
+        assert compiled(np.array(x)) == means_in_loops(x)

@@ -68,7 +68,12 @@ class Chosen(Arrays):
         count = E("var", (name,), INT, 0, LONGEST)
         self.emit(Assign(name, const(0)))
         self.over(mask.dims, lambda index: self.emit(Assign(name, self.more(count, self.truth(mask.at(index))))))
-        return count
+        some = self.some[0] == self.state_of(mask.reads[0]) and self.some[1] is self.out
+        return E("var", (name,), INT, int(some), LONGEST)
+
+    def state_of(self, a: Array) -> tuple:
+        """What an array is called that has the same elements where it is called so again."""
+        return a.name, self.versions.get(a.name, 0), self.writes
 
     def more(self, count: E, chosen: E) -> E:
         return E("add", (count, E("cast", (chosen,), INT, 0, 1)), INT, 0, LONGEST)

@@ -57,6 +57,7 @@ from .ir import (
 from .numbers import Known, number
 from .operations import BINARY, NUMPYS, OPERATORS, UNARY, NotUnderstood, Unknown, join, place, result_kind
 from .outside import LISTED, Outside, Source, compares_by_type, is_plain_object, lies_in
+from .products import plain as without_copies
 
 AST_OPERATORS = {
     ast.Add: "add",
@@ -1036,7 +1037,7 @@ class Translator(Building):
             self.body(s.body if test.args[0] else s.orelse)
             return
         bound, names = set(self.bound), dict(self.scope.names)
-        then, no = self.way(s.body)
+        then, no = self.way(s.body, self.any_of[1] if repr(without_copies(test)) == self.any_of[0] else ())
         after_then, names_then = self.bound, self.scope.names
         self.bound, self.scope.names = set(bound), dict(names)
         orelse, other = self.way(s.orelse)
@@ -1095,13 +1096,15 @@ class Translator(Building):
             raise self.fail("a handler of what is no exception")
         return tuple(each)
 
-    def way(self, statements: list[ast.stmt]) -> tuple[list, NotUnderstood | None]:
-        """(one way of a branch, why it is not understood): Python runs the loop again that comes there."""
+    def way(self, statements: list[ast.stmt], some: tuple = ()) -> tuple[list, NotUnderstood | None]:
+        """(one way of a branch, why it is not understood): Python runs the loop again that comes there. `some`: the
+        state of an array of which some elements hold then."""
         scopes, line, nested, fields = len(self.scopes), self.line, self.nested, dict(self.fields)
         ends = [(each, len(each)) for scope in self.scopes for each in (scope.breaks, scope.continues)]
         ends += [(end.ways, len(end.ways)) for each, _ in ends for end in each]
         try:
             with self.into([]) as out:
+                self.some = some, out
                 self.body(statements)
             return out, None
         except NotUnderstood as no:
@@ -2933,6 +2936,8 @@ class Translator(Building):
         if name.startswith("arg") and len(which) > 1:
             x, which = self.np_ravel([x], {}), [0]
         out = self.reduce(name, x if isinstance(x, Masked) else self.lazy(x), which)
+        if name == "any" and isinstance(x, Array) and isinstance(out, E):
+            self.any_of = repr(without_copies(out)), self.state_of(x)
         if keep is None or repr(keep) == "False":
             return out
         if repr(keep) != "True":

@@ -62,6 +62,9 @@ class Builder:
         self.versions: dict[str, int] = {}  # of variables bound to arrays anew: how often, in the order of the text
         self.counts = itertools.count()
         self.writes = 0  # to arrays, so far in the text
+        # what any(a) was computed as, last, and of which a; such an a of which some elements hold, in these statements
+        self.any_of: tuple[str, tuple] = "", ()
+        self.some: tuple[tuple, list] = (), []
         self.line = 0
         self.news: dict[int, int] = {}  # arrays made so far, by line
         self.instead: dict[str, Any] = {}  # arrays that are read in the place of others, by name

@@ -70,6 +70,7 @@ from .numbers import EXACT
 from .operations import OPERATORS, NotUnderstood, join, place
 from .outside import LISTED, Outside, sort_of
 from .printing import as_python, text_of
+from .proved import proved
 from .simplified import seen, sliced_to, summed
 from .source import Site, assigns_items, call_of, calls_itself, recursive, rewritten, say
 from .threaded import LEAST, Pieces, cut
@@ -305,6 +306,8 @@ class LoopRow(Primitive):
         kept = frozenset(parts[k] for k in used)
         if kept not in self.slices:
             program = sliced_to(self.program, kept) or self.program
+            if not kept and program is not self.program:
+                program.body = proved(program.body)
             row = None
             if kept or any(type(s) is Check and s.error != "full" for s in statements(program.body)):
                 row = self if program is self.program else LoopRow(Code(program, lambda error, operands: None))
