@@ -1415,3 +1415,48 @@ def test_whether_arguments_share_memory_is_asked_at_each_call():
         assert f(x, y) == (shared, shared, 2.0 * len(x))
     inside = jit(lambda x: (np.shares_memory(x[1:], x), np.shares_memory(x, x + 1), x * 2))
     assert all(inside(v)[:2] == (True, False) for v in (a, b))
+
+
+def test_sparse_matrices_of_scipys_compute_with_arrays():
+    sparse = pytest.importorskip("scipy.sparse")
+    for eye in (sparse.eye, sparse.eye_array):
+        for f in (
+            lambda x, one: one - x * 2,
+            lambda x, one: x + one,
+            lambda x, one: np.linalg.solve(one + x, x[0]),
+            lambda x, one: x @ one,
+            lambda x, one: one @ x - x,
+        ):
+            x = np.arange(9.0).reshape(3, 3) / 8
+            g, want = jit(f), f(x, eye(3))
+            for _ in range(2):
+                got = g(x, eye(3))
+                assert type(got) is type(want)
+                onp.testing.assert_array_equal(onp.asarray(got), onp.asarray(want))
+
+
+def test_one_array_twice_in_a_large_einsum():
+    x = np.ones((1 << 17, 2))
+    for f in (
+        lambda x: np.sum(np.einsum("ij,ik->ijk", x, x), axis=0),
+        lambda x: np.sum(np.einsum("ij,ij->i", x, x)[:, None] * x, axis=0),
+    ):
+        onp.testing.assert_array_equal(jit(f)(x), f(x))
+
+
+@pytest.mark.parametrize("draw", ["permutation", "choice"])
+def test_draws_from_a_range(draw):
+    for stream in (lambda: np.random.RandomState(0), lambda: np.random.default_rng(0)):
+        f = lambda x, s: x[getattr(s, draw)(range(5))]
+        x = np.arange(5.0)
+        onp.testing.assert_array_equal(jit(f)(x, stream()), f(x, stream()))
+
+    def sample(y):
+        p = np.exp(y) / np.sum(np.exp(y))
+        return np.random.choice(range(4), 3, p=p.ravel())
+
+    y, g = np.array([[0.5], [0.0], [1.0], [2.0]]), jit(sample)
+    np.random.seed(3)
+    want = [sample(y) for _ in range(3)]
+    np.random.seed(3)
+    onp.testing.assert_array_equal([g(y) for _ in range(3)], want)

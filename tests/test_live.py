@@ -38,7 +38,7 @@ USES: dict[str, tuple[Any, int]] = {
     "exactly a number": (lambda x, n: x * _exactly(n), 3),
     "branch": (lambda x, n: x * n if n > 2 else x - n, 2),
     "slice": (lambda x, n: x[:n] * n, 3),
-    "index": (lambda x, n: x[n] + 0, 3),
+    "index": (lambda x, n: x[n] + 0, 2),
     "shape": (lambda x, n: np.zeros(n) + n, 3),
     "count": (lambda x, n: [i * x for i in range(n)][-1], 3),
     "math": (lambda x, n: math.sqrt(abs(n)) * x, 3),
@@ -103,6 +103,46 @@ def test_a_number_may_change(use: str, compiler: str) -> None:
                 onp.testing.assert_allclose(b, a, rtol=1e-6)
         if numbers is WHOLE:
             assert compiled.cache_info()["captures"] == captures
+
+
+def _one_hot(x: Any, places: list) -> Any:
+    y = np.zeros((len(places), 6))
+    for row, n in zip(y, places):
+        row[n] = x[n - 1]
+    return y
+
+
+INDICES = {
+    "element": lambda x, k: x[k[0]] * 2,
+    "computed": lambda x, k: x[k[0] - k[1]] + k[0],
+    "beside others": lambda x, k: x.reshape(2, 3)[k[0] - k[0], [0, 2]] + x[None, k[1]],
+    "view that is written": lambda x, k: x.reshape(6, 1)[k[0]].__iadd__(1.0),
+    "item that is written": lambda x, k: x.__setitem__(k[1], x[k[0]]),
+    "take": lambda x, k: np.take(x, k[0]),
+    "rows": _one_hot,
+    "gradient": lambda x, k: grad(lambda x: x[k[0]] ** 2 * x[k[1]])(x),
+    "batch": lambda x, k: vmap(lambda row: row[k[0] % 3])(x.reshape(2, 3)),
+    "shape as well": lambda x, k: x[k[0]] * np.ones(1 + k[0] % 2),
+    "item of a list": lambda x, k: x * [0.5, 1.5, 2.5, 3.5, 4.5, 5.5][k[1]],
+}
+
+
+@pytest.mark.parametrize("use", INDICES)
+def test_an_index_that_changes_is_an_input(use: str) -> None:
+    """From the second one on: an index that stays is part of the compiled code."""
+    f = INDICES[use]
+    compiled = jit(f)
+    for places in ([1, 2], [3, 2], [5, 4], [0, 1], [2, 3], [-1, -2], [4, 7], [4, 5]):
+        ours, theirs = np.array(X).astype("f8"), np.array(X).astype("f8")
+        got, want = outcome(compiled, ours, places), outcome(f, theirs, places)
+        if isinstance(want, type):
+            assert got is want
+            continue
+        for a, b in zip(want, got, strict=True):
+            onp.testing.assert_array_equal(onp.asarray(b), onp.asarray(a))
+        onp.testing.assert_array_equal(ours, theirs)
+    if use not in ("shape as well", "item of a list"):
+        assert compiled.captures <= 3
 
 
 def test_an_optimiser_is_captured_once() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins as _builtins
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as _onp
@@ -61,6 +61,11 @@ def _refused(base: type, name: str, width: Any, *parameters: Any) -> None:
         getattr(stream, name)(*[_onp.asarray(concretize(p, Constant)) for p in parameters])
 
 
+def _population(x: Any) -> Any:
+    """What NumPy draws from: the items of a sequence, or a number, which stands for those below it."""
+    return x if isinstance(x, (list, tuple)) else list(x) if isinstance(x, Sequence) else int(x)
+
+
 def _definitions(draw: Callable, base: type) -> dict[str, Callable]:
     """The definitions over one source of draws: draw(name, ...) is NumPy's own method or function of that name; `base`
     is NumPy's class of such streams."""
@@ -86,7 +91,7 @@ def _definitions(draw: Callable, base: type) -> dict[str, Callable]:
 
     def choice(a: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
         if not isinstance(a, ARRAYS) or a.ndim == 0:
-            return draw("choice", a if isinstance(a, (list, tuple)) else int(a), size, *args, **kwargs)
+            return draw("choice", _population(a), size, *args, **kwargs)
         if a.ndim > 1 and base is _LEGACY:
             raise ValueError("a must be 1-dimensional")
         axis = kwargs.pop("axis", 0)
@@ -94,7 +99,7 @@ def _definitions(draw: Callable, base: type) -> dict[str, Callable]:
 
     def permutation(x: Any, axis: int = 0) -> Any:
         if not isinstance(x, ARRAYS) or x.ndim == 0:
-            return draw("permutation", x if isinstance(x, (list, tuple)) else int(x))
+            return draw("permutation", _population(x))
         return x.take(draw("permutation", x.shape[axis]), axis)
 
     def shuffle(x: Any, axis: int = 0) -> None:

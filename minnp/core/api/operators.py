@@ -34,7 +34,7 @@ from ..cpu import FUNCTIONS as LARGE_FUNCTIONS
 from ..cpu import call as call_large
 from ..cpu import run as run_host
 from ..rows.primitive import TABLE
-from ..rows.state import state, watched
+from ..rows.state import capture, state, watched
 from ..rows.value import (
     BINARY,
     COMPARISON,
@@ -187,10 +187,31 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
             return NotImplemented  # Python repeats the sequence, so often as __index__ says
         if type(other) is Fraction and op in BINARY and _is_traced_float(self, other):  # of Python's floats, a float
             self, other = TABLE["astype"](self, dtype=onp.dtype(float)), float(other)
-        return NotImplemented if not reflected and _gives_way(self, other) else invoke(e, (self, other), {})
+        if not reflected and _gives_way(self, other):
+            return NotImplemented
+        if state.busy and _wants_numpys(other) and (array := _after_capture(self)) is not None:
+            return kernel(other, array) if reflected else kernel(array, other)
+        return invoke(e, (self, other), {})
 
     call.__name__ = method
     return call
+
+
+def _wants_numpys(x: Any) -> bool:
+    """Whether an object, as SciPy's matrices, computes with arrays of NumPy's class in its own way."""
+    t = type(x)
+    if t in STATIC or t in ARRAY_TYPES or t in (list, tuple) or unread(t) or isinstance(x, onp.generic):
+        return False
+    return not hasattr(t, "__array_ufunc__") and getattr(x, "__array_priority__", 0.0) > 0.0
+
+
+def _after_capture(x: ndarray) -> ndarray | None:
+    """The array that a tracer of a capture stands for, after the end of the capture; None where it is none's."""
+    value, trace = read(x), capture.get()
+    if type(value) is not Tracer or value.trace is not trace or not trace.may_leave or type(value.value) is not Host:
+        return None
+    trace.ends("an operator of an object that is no array")
+    return array_of(value.value)
 
 
 def _gives_way(self: Any, other: Any, inplace: bool = False) -> bool:

@@ -212,14 +212,16 @@ def traced(index: Any) -> bool:
 
 
 def indexed(index: Any) -> Any:
-    """An index as rows take it: lists that hold values are arrays, traces that batch one of these are notified, and no
-    gradient is followed through one."""
+    """An index as rows take it: lists that hold values are arrays, and so are a capture's numbers that change; traces
+    that batch one of these are notified, and no gradient is followed through one."""
     return tuple(map(_part, index)) if type(index) is tuple else _part(index)
 
 
 def _part(index: Any) -> Any:
     if type(index) in (list, tuple) and holds_value(index):
         index = read(stack_nested(index))
+    if type(index) in STAND_INS:
+        return index.index()
     x, moves = index, False
     while type(x) is Tracer:
         if x.trace.batched:

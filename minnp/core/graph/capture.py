@@ -11,7 +11,7 @@ import copy
 import importlib.util
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as onp
@@ -117,6 +117,7 @@ class CaptureTrace(Trace):
             "loops",
             "may_leave",
             "outside",
+            "varied",
         ),
         *("arrays", "moved", "origins", "seeded", "singles", "turns", "were"),
     )
@@ -146,6 +147,7 @@ class CaptureTrace(Trace):
         self.arrays: list[weakref.ref] = []  # that dropped their tracers between its end and the program's
         self.left = ""  # why no graph holds what the program did
         self.fixed: set[int] = set()  # the numbers among the inputs that Python read (scalars.py)
+        self.varied: set[int] = set()  # those that are indices which change from call to call
         self.were: list[tuple] = []  # (array of NumPy's own that is a constant, a copy of what it was)
         self.origins: dict[int, tuple] = {}  # id of a buffer made outside -> (the buffer, the array it was read from)
 
@@ -210,7 +212,7 @@ class CaptureTrace(Trace):
                     least.meta["value"] = ()  # no array
                     self._effect(guard, least, "value", onp.min_scalar_type(v.value))
         if row.name == "take":
-            values = [v.array() if type(v) is Live and DRAWN in v.sources else v for v in values]
+            values = [(v.array() if DRAWN in v.sources else v.index()) if type(v) is Live else v for v in values]
         self._fits(values)
         return [v.fixed() if type(v) is Live and not stays else v for v in values]
 
@@ -640,6 +642,7 @@ def capture_call(
     outside: Sequence[Binding] = (),
     watches: bool = False,
     catches: bool = False,
+    varied: Iterable[int] = (),
 ) -> tuple[Captured, list, list]:
     """Run f with its array leaves replaced by tracers; returns (Captured, the parts of f's result, what it wrote).
 
@@ -654,9 +657,11 @@ def capture_call(
     outside     what f may read besides
     watches     whether f may print, log, warn or write to files, which is looked at then
     catches     whether f may catch exceptions: of those that `discards` tells of, nobody would see any
+    varied      those of `live` that were other numbers in other calls: where they index arrays, they are inputs
     """
     outside = [b for b in outside if not isinstance(b.value, LITERALS)]
     trace = CaptureTrace(fast, may_leave, fast or loops, [v for b in outside if type(v := unwrapped(b.value)) is Host])
+    trace.varied.update(varied)
     own, arguments = callers or (leaves, None)
     boxed, inputs, held = [], [], []
     for i, (value, name) in enumerate(zip(leaves, names, strict=True)):

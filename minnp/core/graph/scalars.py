@@ -3,7 +3,7 @@
 While a function is captured, a `Live` stands for an int or a float among its arguments. Arithmetic with other numbers
 gives another Live, arithmetic with arrays a node, and both are computed anew at every call. Comparisons and truth are
 guards, as those of data are. Whoever wants the number itself (an index, a shape, math.sqrt) reads it, and the graph
-then holds for that number alone.
+then holds for that number alone; an index that was seen to change is an input, too.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ class Live:
                 self.trace.check(self.node, self.value)
         return self.value
 
-    def scalar(self) -> Any:
-        """The number as NumPy's float64: what a transformation takes as an argument, traced."""
-        value = onp.float64(self.value)
+    def scalar(self, kind: type = onp.float64) -> Any:
+        """The number as NumPy's: what a transformation takes as an argument, traced."""
+        value = kind(self.value)
         if not self.trace.alive:
             return value
-        node = self.trace.record(onp.float64, (self.node,))
+        node = self.trace.record(kind, (self.node,))
         node.meta["value"] = Meta((), value.dtype)
         return Tracer(self.trace, value, node)
 
@@ -72,6 +72,11 @@ class Live:
         node = self.trace.record(onp.asarray, (self.node,))
         node.meta["value"] = Meta((), value.dtype)
         return Tracer(self.trace, value, node)
+
+    def index(self) -> Any:
+        """What indexes an array for the number: NumPy's integer, traced, if it changes from call to call."""
+        varies = type(self.value) is int and self.sources - {DRAWN} <= self.trace.varied and self.sources != {DRAWN}
+        return self.scalar(onp.int64) if varies and self.trace.alive else self
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> onp.ndarray:
         return onp.asarray(self.fixed(), dtype)

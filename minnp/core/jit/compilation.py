@@ -221,7 +221,11 @@ def lying(node: Node) -> Any:
     if node.op == "get_attr" and type(node.meta.get("constant")) is Host:
         return node.meta["constant"]
     one = isinstance(node.target, Primitive) and node.target.view and node.target.name != "sum_to"
-    if one and len(node.all_input_nodes) == 1 and type(node.all_input_nodes[0].meta.get("value")) is Meta:
+    if (
+        one
+        and len(node.args) == len(node.all_input_nodes) == 1
+        and type(node.all_input_nodes[0].meta.get("value")) is Meta
+    ):
         seen = node.target.numpy(lying(node.all_input_nodes[0]), **node.kwargs)
         if onp.shape(seen) == meta.shape:
             return onp.asarray(seen)

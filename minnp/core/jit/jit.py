@@ -188,6 +188,8 @@ class Jitted(Dispatch):
         self.paths: dict[Any, list[Specialisation]] = {}
         # by the key without them: numbers whose values, arrays whose layout matters
         self.fixed: dict[Any, set[int]] = {}
+        self.last: dict[Any, dict[int, Any]] = {}  # what these were at the last capture,
+        self.varied: dict[Any, set[int]] = {}  # and which of them are indices that change
         self.warned = False  # that there are too many paths
         self.ended: set = set()  # keys whose captures end before the function does: it runs as it is
         self.useless: dict[Any, int] = {}  # by key: how many captures in a row raised, or found a path that missed
@@ -483,7 +485,12 @@ class Jitted(Dispatch):
             self._ends(key, why)
             return self._uncaptured(key, args, kwargs)
         asks = lambda v, name: before.types or name in self.typed or (before.kinds and isinstance(v, onp.floating))
-        asked = {i for i, v in enumerate(values) if changes(v) and asks(v, names[i])} - fixed
+        asked = {i for i, v in enumerate(values) if changes(v) and asks(v, names[i])}
+        last = self.last.setdefault(key, {})
+        other = lambda i: type(values[i]) is type(last.get(i)) is int and values[i] != last[i]
+        moved = {i for i in fixed - asked if other(i)}
+        last.update({i: values[i] for i in fixed})
+        asked -= fixed
         if asked:
             fixed |= asked
             exact = exactly(key, fixed, values)
@@ -495,7 +502,7 @@ class Jitted(Dispatch):
             self._gives_up(key, len(paths) >= self.limit)
             return self._uncaptured(key, args, kwargs)
         _, rebuild = tree_flatten(marked)
-        live = {i for i, v in enumerate(values) if i not in fixed and changes(v)}
+        live = {i for i, v in enumerate(values) if (i not in fixed or i in moved) and changes(v)}
         unfinished: list = []
         replaces = any(type(values[i]) in NUMBERS for i in live)
         try:
@@ -515,6 +522,7 @@ class Jitted(Dispatch):
                     outside=found,
                     watches=before.writes,
                     catches=before.catches,
+                    varied=moved | self.varied.get(key, set()),
                 )
         except Discarded as discarded:
             before.restore()
@@ -528,7 +536,9 @@ class Jitted(Dispatch):
                     raise
                 self._ends(key, discarded.why)
                 return out
-            fixed |= {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
+            wanted = {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
+            fixed |= wanted
+            last.update(dict.fromkeys(wanted))
             return self._capture(key, exactly(key, fixed, values), marked, leaves, values, args, kwargs)
         except BaseException:
             self._of_no_use(key)
@@ -552,6 +562,15 @@ class Jitted(Dispatch):
                 return self.function(*args, **kwargs)
             return self._give(captured, parts, written, given, (args, kwargs))
         self.captures += 1
+        if indices := moved - captured.fixed:  # the paths of single ones are served by this one
+            self.varied.setdefault(key, set()).update(indices)
+            fixed -= indices
+            for exactly_known in [k for k in list(self.paths) if k[0] == key]:
+                self.paths.pop(exactly_known, None)
+            self.useless.pop(key, None)
+            paths = self.paths.setdefault(exactly(key, fixed, values), [])
+            self.forget()
+        last.update({i: values[i] for i in captured.fixed})
         if captured.fixed:  # Python read these numbers: others compile again
             fixed |= captured.fixed
             if not paths:
@@ -649,9 +668,10 @@ class Jitted(Dispatch):
 
     def clear_cache(self) -> None:
         """Forget every compiled path, and which calls are not compiled: as if nothing had been called yet."""
-        for known in (self.paths, self.trials, self.fixed, self.ended, self.useless, self.captured_at, self.waiting):
+        for known in (self.paths, self.trials, self.fixed, self.last, self.varied, self.useless, self.captured_at):
             known.clear()
-        self.plain.clear()
+        for known in (self.ended, self.waiting, self.plain):
+            known.clear()
         self.forget()
 
 

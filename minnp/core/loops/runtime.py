@@ -131,7 +131,7 @@ class Whole:
                 RAN[0] += 1
                 return found["<return>"]
         watching = capture.get()
-        if watching is not None and watching.may_leave and assigns_items(f):
+        if watching is not None and watching.may_leave and assigns_items(f) and not unrolled(f):  # it was a program
             watching.ends(f"{f.__name__} calls itself")
         return self.rewritten(*args, **kwargs)
 
