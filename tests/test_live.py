@@ -142,7 +142,7 @@ def test_an_index_that_changes_is_an_input(use: str) -> None:
             onp.testing.assert_array_equal(onp.asarray(b), onp.asarray(a))
         onp.testing.assert_array_equal(ours, theirs)
     if use not in ("shape as well", "item of a list"):
-        assert compiled.captures <= 3
+        assert compiled.captures <= 4  # NumPy 1 looks at signs
 
 
 def test_an_optimiser_is_captured_once() -> None:
