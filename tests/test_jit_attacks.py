@@ -15,7 +15,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import errors, grad, hvp, jit
+from minnp import errors, grad, hvp, jit, vmap
 from tests.derivatives import slope
 
 PROGRAMS: list[Callable] = []
@@ -1433,6 +1433,15 @@ def test_sparse_matrices_of_scipys_compute_with_arrays():
                 got = g(x, eye(3))
                 assert type(got) is type(want)
                 onp.testing.assert_array_equal(onp.asarray(got), onp.asarray(want))
+
+
+def test_sparse_matrices_beside_what_is_traced_are_refused():
+    sparse = pytest.importorskip("scipy.sparse")
+    x = np.ones((2, 3, 3))
+    for f in (lambda x: sparse.eye(3) - x, lambda x: x + sparse.eye(3)):
+        for traced in (vmap(f), lambda x, f=f: grad(lambda x: np.sum(f(x)))(x[0])):
+            with pytest.raises(errors.TracedValueError, match="toarray"):
+                traced(x)
 
 
 def test_one_array_twice_in_a_large_einsum():

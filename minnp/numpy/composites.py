@@ -207,6 +207,8 @@ def _widths(given: Any, ndim: int) -> list | None:
 def _coefficients(p: Any) -> Any:
     """A polynomial without its leading zeros, as poly1d has it."""
     p = as_array(p.coeffs if isinstance(p, onp.poly1d) else p)
+    if p.ndim > 1:
+        raise ValueError("Polynomial must be 1d only.")
     p = reshape(p, shape=(-1,))
     first = onp.flatnonzero(plain(p))
     return p[first[0] :] if first.size else p[:1] if p.size else onp.zeros(1, p.dtype)

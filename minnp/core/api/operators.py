@@ -189,8 +189,15 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
             self, other = TABLE["astype"](self, dtype=onp.dtype(float)), float(other)
         if not reflected and _gives_way(self, other):
             return NotImplemented
-        if state.busy and _wants_numpys(other) and (array := _after_capture(self)) is not None:
-            return kernel(other, array) if reflected else kernel(array, other)
+        if _wants_numpys(other):
+            if (array := _after_capture(self)) is not None:
+                return kernel(other, array) if reflected else kernel(array, other)
+            if hasattr(other, "toarray") and type(read(self)) is Tracer:
+                kind, shape = type(other).__name__, list(self.shape)
+                raise errors.TracedValueError(
+                    f"a {kind} and a traced array ({self.dtype}{shape}): its operators know NumPy's arrays alone; give "
+                    "it as an array, with .toarray()"
+                )
         return invoke(e, (self, other), {})
 
     call.__name__ = method
