@@ -373,6 +373,7 @@ def test_the_function_runs_once_and_its_rows_twice() -> None:
     assert len(runs) == 1 and row.calls == before + 2
 
 
+@pytest.mark.long
 @pytest.mark.host("memory of NumPy's")
 def test_intermediate_results_are_not_kept() -> None:
     def deep(x: Any) -> Any:

@@ -149,6 +149,7 @@ def ways(f: Callable) -> Iterator[tuple[str, str, Callable]]:
     yield "curvature", "hvp", lambda d: hvp(s)(d[0], d[1])
 
 
+@pytest.mark.long
 @pytest.mark.dealt
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_loops_over_elements_are_numpys(name: str) -> None:

@@ -104,6 +104,7 @@ def compiled(name: str, program: str) -> tuple[Callable, list[str]]:
 CASES = [(name, program) for name in PROGRAMS if function(name) is not None for program in PROGRAMS[name]]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # NumPy means to take some of them back
 @pytest.mark.dealt
 @pytest.mark.parametrize(("name", "program"), CASES, ids=lambda text: text)

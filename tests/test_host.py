@@ -271,6 +271,7 @@ def test_clip_between_bounds_of_every_shape_is_numpys_bits(shape, rng, any_size)
     assert done and max(any_size) > 1
 
 
+@pytest.mark.long
 def test_few_long_rows_and_one_row_for_all(rng):
     """At the sizes and with the threads users have: public functions, under a gradient and compiled."""
     x, row = data(rng, (8, 300_000), "d"), data(rng, 300_000, "d")

@@ -293,6 +293,7 @@ def test_torch_collates_batches_of_our_arrays() -> None:
     assert data.default_convert({"x": samples[1]["x"]})["x"].tolist() == [1, 1, 1]
 
 
+@pytest.mark.long
 def test_jax_shares_memory_both_ways() -> None:
     jax = pytest.importorskip("jax")
     x = np.arange(4, dtype=np.float32)

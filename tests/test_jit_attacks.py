@@ -1249,6 +1249,7 @@ def numbers(f: Callable) -> list[int]:
     return [n for n, name in enumerate(names) if name in DIFFERENTIATED]
 
 
+@pytest.mark.long
 @pytest.mark.dealt
 @pytest.mark.parametrize("f", [f for f in PROGRAMS if numbers(f)], ids=lambda f: f.__name__)
 def test_gradients_are_eager_ones_and_those_of_differences(f):
@@ -1340,6 +1341,7 @@ def swaps_between(np, x, y):
     return x + y
 
 
+@pytest.mark.long
 @pytest.mark.once("captures that end, in Python: each searches what the process has")
 @pytest.mark.parametrize(
     "f", [writes_first, adds_into, writes_through_views, empties_first, outs, shifts, swaps_between]

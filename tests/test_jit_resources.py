@@ -112,6 +112,7 @@ assert "compiled" in next(iter(h.paths.values()))[0].run.source
 """
 
 
+@pytest.mark.long
 @compiled
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the limit is Linux's")
 def test_code_for_which_llvm_has_no_memory_is_numpys() -> None:

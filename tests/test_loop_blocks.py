@@ -229,6 +229,7 @@ def twice(A, B, C):  # what the first nest leaves in its variables nobody reads
     return C
 
 
+@pytest.mark.long
 def test_the_last_block_overlaps_the_one_before(blocks):
     compiled = {program: jit(program) for program in (product, downwards, twice)}
     slope = jit(grad(lambda A, B, C: np.sum(twice(A, B, C.copy())), 1))
@@ -610,6 +611,7 @@ def left_between(x, y, n):
     return a[:2] * b[:2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", [on_the_way, beside, one_place, left_between], ids=lambda f: f.__name__)
 def test_gradients_take_nests_over_the_same_turns_as_one(program, monkeypatch):
     joined = []
@@ -676,6 +678,7 @@ def mask_of_two_nests(x, y, n):
     return out
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "program", [rings, quadrants, edge_that_moves, mask_of_what_is_written, mask_of_two_nests], ids=lambda f: f.__name__
 )

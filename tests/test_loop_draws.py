@@ -125,7 +125,13 @@ CLASSES = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(kind, name) for kind, cls in CLASSES.items() for name in NAMES if hasattr(cls, name)]
+    ("kind", "name"),
+    [
+        pytest.param(kind, name, marks=[pytest.mark.long] * (kind in ("RandomState", "MT19937")))
+        for kind, cls in CLASSES.items()
+        for name in NAMES
+        if hasattr(cls, name)
+    ],
 )
 def test_every_kind_of_draw_is_numpys(kind, name):
     args, owner = NAMES[name], "np.random" if kind == "numpy's own" else "stream"

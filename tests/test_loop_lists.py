@@ -773,6 +773,7 @@ PYTHONS_ROWS = [of_several_shapes, written_in_place_later, written_through_a_vie
 PYTHONS_ROWS += [the_argument_itself, one_array_often, one_array_in_two_lists, views, that_raises]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("f", [*ROWS, *PYTHONS_ROWS], ids=lambda f: f.__name__)
 def test_arrays_appended_to_lists(f):
     """A list whose arrays nobody can tell from those that were appended is compiled code's; any other is Python's."""

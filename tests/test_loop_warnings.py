@@ -101,6 +101,7 @@ def outcome(f, x, out, action):
 FUNCTIONS = [quotients, functions, guarded, powers, arrays, beyond, narrow, called, complex_numbers]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_warnings_are_those_of_numpy(f):
     for function in (jit(f), jit(f)):

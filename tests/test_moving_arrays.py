@@ -202,6 +202,7 @@ def same(x, y):
     return numpy.array_equal(x, y, equal_nan=True) if isinstance(x, numpy.ndarray) else x == y
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
 def test_as_python(f):
     minnp.report(reset=True)

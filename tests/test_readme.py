@@ -1,5 +1,6 @@
 """README.md tells the truth: its Python runs, the values in comments come out, files and commands exist."""
 
+import importlib.util
 import re
 import subprocess
 
@@ -11,10 +12,18 @@ README = (ROOT / "README.md").read_text()
 BLOCKS = blocks(ROOT / "README.md")
 
 
-@pytest.mark.host("the page prints what the default policy gives")
-@pytest.mark.either("whole programs, of functions that other tests call both ways")
+@pytest.mark.long
+@pytest.mark.once("whole programs, of functions that other tests call in every setting")
 def test_each_block_runs_in_a_new_process():
     run_page(ROOT / "README.md")
+
+
+@pytest.mark.long
+@pytest.mark.dealt("old")
+@pytest.mark.host("the page prints what the default policy gives")
+@pytest.mark.skipif(importlib.util.find_spec("mxnet") is None, reason="mxnet is not installed")
+def test_each_block_for_mxnet_runs_in_a_new_process():
+    run_page(ROOT / "README.md", "mxnet")
 
 
 def test_blocks_are_found():

@@ -295,6 +295,7 @@ def _decays(of, npx, begin, end, times=None):
     return of["integrate"].solve_ivp(slope, (begin, end), [1.0, 2.0], t_eval=times, rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "f",
     [

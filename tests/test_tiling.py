@@ -98,6 +98,7 @@ PROGRAMS = [padded, in_place, wide, one_axis, three_axes, lopsided, unequal_edge
 PROGRAMS += [edges_of_several_kinds, growing]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("f", PROGRAMS)
 def test_steps_together_have_the_bits_of_whole_steps(f: Callable, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:

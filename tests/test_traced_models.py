@@ -63,6 +63,7 @@ def test_any_callable_is_a_step_of_sequential(what: str, mode: str | None) -> No
     assert_close(nn.Residual(step)(np.array(X), mode=mode), step(np.array(X)) + X)
 
 
+@pytest.mark.long
 def test_a_torch_module_as_function_is_a_step_of_sequential() -> None:
     torch = pytest.importorskip("torch")
     model = nn.Sequential(nn.Linear(3, 4), Function(torch.nn.Linear(4, 2)), loss="softmax_loss")

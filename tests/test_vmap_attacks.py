@@ -273,6 +273,7 @@ def in_every_way(f: Callable, t: Any) -> Iterator[tuple[str, str, Callable]]:
     yield "curvature", "vmap(hvp)", lambda x: vmap(lambda x, t: hvp(s)(x, t))(x, t)
 
 
+@pytest.mark.long
 @pytest.mark.dealt
 @pytest.mark.parametrize(("shape", "f"), [p[1:] for p in PROGRAMS], ids=[p[0] for p in PROGRAMS])
 def test_a_batch_is_a_loop_over_examples(shape: tuple[int, ...], f: Callable) -> None:

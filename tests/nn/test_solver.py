@@ -119,6 +119,7 @@ def test_a_run_is_a_function_of_its_seed():
     assert one.loss_history != other.loss_history
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", nn.optim.RULES)
 @pytest.mark.parametrize("every", [None, 3])
 def test_resuming_is_going_on(tmp_path, rule, every):
@@ -303,6 +304,7 @@ def test_progress_bar(capsys):
     assert "epoch 2/2: 100%" in shown and "val_accuracy=" in shown and "loss=" in shown
 
 
+@pytest.mark.long
 def test_curves_and_tensorboard(tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -322,6 +324,7 @@ def test_curves_and_tensorboard(tmp_path):
 
 
 # ------------------------------------------------------------------ class weights
+@pytest.mark.long
 @pytest.mark.parametrize("jit", [False, True])
 def test_class_weights_make_a_seldom_class_count(jit):
     rng = onp.random.default_rng(0)

@@ -247,6 +247,7 @@ def test_whatever_value_is_put_anywhere_a_graph_is_read_or_an_error_raised(data,
         assert legal(parse_json(to_json(file)))
 
 
+@pytest.mark.long
 @settings(max_examples=400)
 @given(st.sampled_from([OLD, LOOP]), st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 255)), max_size=4),
        st.integers(0, 5000))  # fmt: skip

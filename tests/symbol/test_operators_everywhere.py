@@ -57,6 +57,7 @@ def same(ours: list, expected: list) -> None:
         onp.testing.assert_allclose(a, b, rtol=2e-3, atol=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.dealt
 @pytest.mark.parametrize("name", NAMES)
 def test_an_operator_everywhere(name: str) -> None:
