@@ -5,6 +5,7 @@ or {"size": 2, "program": [file, argument, ...], "folder": ..., "kill": [rank, s
 job of its own as torchrun would start it, and answers [[exit status, stdout, stderr] of rank 0, ...].
 """
 
+import gc
 import importlib
 import json
 import os
@@ -132,6 +133,7 @@ def awaited(running: dict, out: list, start: float, kill: list | None, within: f
 
 
 if __name__ == "__main__":
+    gc.freeze()  # no rank looks for garbage in what there is already
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

@@ -1,4 +1,5 @@
-"""The programs of docs/guide/distributed.md under torchrun: each prints what the page shows."""
+"""The programs of docs/guide/distributed.md print what the page shows: the longest job under torchrun, the others as ranks
+of one process that has imported torch."""
 
 import re
 import subprocess
@@ -16,7 +17,7 @@ PROGRAMS = [
     for name, program, sessions in BLOCKS
     for shown in sessions.split("$ torchrun ")[1:]
 ]
-BY_TORCHRUN = ("total.py", "accident")  # a few seconds each: torch is imported three times
+BY_TORCHRUN = "accident"  # of which it starts both ranks anew; seconds, for each process imports torch
 
 
 @pytest.mark.parametrize(
