@@ -1,5 +1,5 @@
-"""The programs of docs/guide/distributed.md print what the page shows: the longest job under torchrun, the others as ranks
-of one process that has imported torch."""
+"""The programs of docs/guide/distributed.md print what the page shows: the longest job under torchrun, the others as
+ranks of a process that has imported torch."""
 
 import re
 import subprocess
