@@ -190,8 +190,9 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
         if not reflected and _gives_way(self, other):
             return NotImplemented
         if _wants_numpys(other):
-            if (array := _after_capture(self)) is not None:
-                return kernel(other, array) if reflected else kernel(array, other)
+            if (array := _on_host(self)) is not None:
+                out = kernel(other, array) if reflected else kernel(array, other)
+                return wrap(out) if type(out) is Host else out
             if hasattr(other, "toarray") and type(read(self)) is Tracer:
                 kind, shape = type(other).__name__, list(self.shape)
                 raise errors.TracedValueError(
@@ -212,13 +213,13 @@ def _wants_numpys(x: Any) -> bool:
     return not hasattr(t, "__array_ufunc__") and getattr(x, "__array_priority__", 0.0) > 0.0
 
 
-def _after_capture(x: ndarray) -> ndarray | None:
-    """The array that a tracer of a capture stands for, after the end of the capture; None where it is none's."""
+def _on_host(x: ndarray) -> Host | None:
+    """NumPy's array in an array, or the one that a tracer stands for, after the end of the capture; else None."""
     value, trace = read(x), capture.get()
-    if type(value) is not Tracer or value.trace is not trace or not trace.may_leave or type(value.value) is not Host:
-        return None
-    trace.ends("an operator of an object that is no array")
-    return array_of(value.value)
+    if type(value) is Tracer and value.trace is trace and trace.may_leave and type(value.value) is Host:
+        trace.ends("an operator of an object that is no array")
+        return value.value
+    return value if type(value) is Host else None
 
 
 def _gives_way(self: Any, other: Any, inplace: bool = False) -> bool:
