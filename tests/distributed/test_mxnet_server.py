@@ -2,7 +2,7 @@
 
 import numpy as onp
 import pytest
-from test_kvstore import launch
+from test_kvstore import PROGRAM, launch
 
 import minnp.numpy as np
 from minnp import kvstore
@@ -32,6 +32,7 @@ def test_an_optimizer_of_mxnets_moves_our_values():
     [(["dist_sync", "sgd"], "[-2.0, -2.0, -2.0]"), (["dist_async", "sgd"], "[-2.0, -2.0, -2.0]")],
 )
 def test_mxnets_parameter_server(tmp_path, arguments, shown):
-    done = launch(tmp_path, "-n", "2", "-s", "1", "program.py", *arguments)
+    program = "import sys; sys.modules |= {'sklearn': None, 'scipy.stats': None}  # seconds, for MXNet\n" + PROGRAM
+    done = launch(tmp_path, "-n", "2", "-s", "1", "program.py", *arguments, program=program)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [f"{arguments[0]} 2 {shown}"] * 2
