@@ -44,7 +44,7 @@ from ..rows.value import OBJECTS, Buffer, Host, Tracer, concrete, holds_objects,
 from ..transforms.trace import LEVELS, Trace
 from .closures import NUMBERS as LITERALS
 from .closures import STREAMS, Binding, seal, unwrapped
-from .effects import Under, fails, guard, pick
+from .effects import Under, fails, guard, inside, pick
 from .graph import Graph, Node
 from .kept import Kept, forget
 from .node import map_leaves, map_nodes
@@ -226,7 +226,7 @@ class CaptureTrace(Trace):
 
     def within(self, number: Live, least: int, most: int) -> None:
         """The graph holds only where a number lies between these."""
-        node = self.record(_inside, (number.node, least, most))
+        node = self.record(inside, (number.node, least, most))
         node.meta["value"] = ()  # no array
         self._effect(guard, node, "value", True)
 
@@ -852,10 +852,6 @@ def _joined(tree: Any, new: Any, met: dict[int, Any] | None = None) -> Any:
 def _of_first(count: int, rebuild: Callable) -> Callable:
     """`rebuild`, of the first `count` parts of more."""
     return lambda parts: rebuild(parts[:count])
-
-
-def _inside(x: int, least: int, most: int) -> bool:
-    return least <= x <= most
 
 
 def _plain_keys(x: Any) -> Any:

@@ -18,7 +18,7 @@ from ..arrays.array import Array
 from ..arrays.devices import Context
 from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.value import BINARY, COMPARISON, PYTHON, SYMBOLS, Host
-from .effects import IN_PLACE, assign, guard, in_place, into, is_loop, pick
+from .effects import IN_PLACE, assign, guard, in_place, inside, into, is_loop, pick
 from .graph import Graph, last_reads
 from .node import Node, target_name
 
@@ -256,6 +256,8 @@ class Code:
             )
         if target is operator.getitem and len(args) == 2:
             return f"{self.operand(args[0])}[{self.index(args[1])}]"
+        if target is inside:
+            return f"{args[1]} <= {self.infix(args[0])} <= {args[2]}"
         if target is getattr and len(args) == 2 and isinstance(args[0], Node) and str(args[1]).isidentifier():
             return f"{args[0].name}.{args[1]}"
         said = ENTRIES[target].name.split(".") if target in ENTRIES else ()

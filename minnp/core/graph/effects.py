@@ -37,6 +37,11 @@ def pause(*values: Any) -> None:
     """Where a graph stops for its caller to see these values, before it goes on to its outputs."""
 
 
+def inside(x: int, least: int, most: int) -> bool:
+    """Whether a number of Python's lies between these."""
+    return least <= x <= most
+
+
 def is_loop(node: Any) -> bool:
     """Whether a node is a compiled loop, which may raise, or find that Python has to run it."""
     return getattr(node.target, "name", "") == "loop"

@@ -21,7 +21,7 @@ from ..cpu.memory import LEAST as RECYCLED
 from ..cpu.sources import keep_source
 from ..graph.aliasing import donated, last_read, made_here
 from ..graph.closures import Environment, define, hold
-from ..graph.effects import Diverged, Under, guard, pick
+from ..graph.effects import Diverged, Under, guard, inside, pick
 from ..graph.graph import Graph, Node, map_nodes
 from ..graph.streams import drawn_at
 from ..llvm.kernels import Large, Small
@@ -188,6 +188,9 @@ def _statement(node: Node, names: dict, exact: bool, places: dict[int, str] | No
             return f"{node.name} = {a} {INFIX[target.name]} {b}"
         if target.name == "getitem" and len(node.args) == 1 and not isinstance(node.kwargs["index"], Node):
             return f"{node.name} = {_show(node.args[0], names)}[{_show(node.kwargs['index'], names)}]"
+    elif target is inside:
+        x, least, most = (_show(a, names) for a in node.args)
+        return f"{node.name} = {least} <= {x} <= {most}"
     elif target in PYTHONS and node.meta.get("kind") == "object" and len(node.args) == 2:
         a, b = (_show(x, names) for x in node.args)
         return f"{node.name} = {a} {PYTHONS[target]} {b}"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as onp
 
 from ..graph.aliasing import is_write
+from ..graph.effects import guard
 from ..graph.graph import Graph, Node
 from .modules import on_modules
 from .rows import escapes, is_pure, row_of
@@ -14,7 +15,7 @@ from .rows import escapes, is_pure, row_of
 
 @on_modules
 def common_subexpressions(graph: Graph) -> Graph:
-    """The graph with every repeated pure call read from its first occurrence.
+    """The graph with every repeated pure call read from its first occurrence, and every guard once.
 
     What the caller may hold is not merged: two results of a program are two arrays.
 
@@ -24,6 +25,10 @@ def common_subexpressions(graph: Graph) -> Graph:
     """
     seen: dict[Any, Node] = {}
     for node in graph.nodes:
+        if node.target is guard:
+            if seen.setdefault(("guard", _key(node.args), _key(node.kwargs)), node) is not node:
+                graph.erase_node(node)
+            continue
         if not is_pure(node) or written_to(node):
             continue
         row = row_of(node)

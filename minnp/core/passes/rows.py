@@ -9,7 +9,7 @@ import numpy as onp
 
 from ..api.functions import ENTRIES, PUBLIC
 from ..api.methods import METHODS
-from ..graph.effects import in_place, pick
+from ..graph.effects import in_place, inside, pick
 from ..graph.node import Node
 from ..graph.proxy import WRITING, row_of_view, view_of
 from ..rows.dispatch import fact
@@ -80,7 +80,7 @@ def is_pure(node: Node) -> bool:
         return False
     if isinstance(target, Primitive):
         return TABLE.get(target.name) is target
-    if target in _OPERATORS or target in (getattr, operator.getitem, in_place, pick):
+    if target in _OPERATORS or target in (getattr, operator.getitem, in_place, inside, pick):
         return True
     if target in _PUBLIC:
         return not ENTRIES[target.__wrapped__].name.startswith("random.")
