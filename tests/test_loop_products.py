@@ -312,3 +312,46 @@ def test_the_gradient_of_rows_in_whose_place_their_products_are_is_a_product(alw
         for _ in range(2):
             assert close(made(np.array(a), np.array(c)), expected, 1e-11)
     assert always
+
+
+def weighted(A, B, w):
+    C = np.zeros((A.shape[0], B.shape[1]))
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] += w[i, k] * np.sqrt(A[i, k]) * B[k, j]
+    return np.sum(C * C)
+
+
+def weighted_in_place(A, B, w):
+    C = np.exp(A)
+    for i in range(A.shape[0]):
+        for j in range(B.shape[1]):
+            for k in range(A.shape[1]):
+                C[i, j] = 0.5 * C[i, j] + w[i, k] * np.sqrt(A[i, k]) * B[k, j] * C[i, j]
+    return np.sum(np.sin(C))
+
+
+def weighted_by_one(A, B, w):
+    s = 0.0
+    for i in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            s += w[i, k] * np.sqrt(A[i, k]) * B[k, i]
+    return s
+
+
+@pytest.mark.parametrize("f", [weighted, weighted_in_place, weighted_by_one])
+@pytest.mark.parametrize("wrt", [0, (0, 1, 2)])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_slopes_that_are_infinite_where_no_cotangent_flows_are_zero_whenever_they_come(f, wrt):
+    slope = jit(grad(f, wrt))
+    for infinite in (False, False, True, False, True, None, True, False):
+        A, B, w = numpy.random.default_rng(3).random((3, 6, 6))
+        if infinite is not False:
+            A[2, 3] = A[5, :] = 0.0
+            w[2, 3] = w[5, :] = 0.0
+        if infinite is None:
+            B[1, 1] = numpy.nan
+        got, want = (g(*map(np.array, (A, B, w))) for g in (slope, grad(f, wrt)))
+        for a, b in zip(*((r,) if wrt == 0 else r for r in (got, want)), strict=True):
+            numpy.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)

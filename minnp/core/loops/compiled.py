@@ -77,6 +77,7 @@ class Code:
         self.built: dict[tuple, tuple] = {}
         # what was compiled in a tenth of the time, for the first run, and for later ones while all were short
         self.baseline: dict[tuple, tuple] = {}
+        self.speculative = False  # whether products may be no numbers where one factor is zero (Lowering)
         self.trying = 0  # the thread of the first run; it lends no arrays
         self.warns = not agreed and any(
             risky(e) for s in statements(program.body) for x in expressions(s) for e in walk(x)
@@ -201,11 +202,12 @@ class Code:
             if k in self.written:
                 results.append(a)
         key = tuple([a.flags.c_contiguous for a in arrays.values()])
+        speculative = self.speculative
         function, errors, _, baseline, _ = self.machine_code(key)
         restored = [
             (values[place], values[place].copy("K"))
             for place, lent in donate.values()
-            if warns or baseline is not None or (self.late and (lent or self.repeats))
+            if warns or speculative or baseline is not None or (self.late and (lent or self.repeats))
         ]
         slots = onp.empty(self.layout.size, onp.int64)
         slots[0] = slots[MET] = 0
@@ -230,15 +232,15 @@ class Code:
                 return (*results, *[a for a, _ in made], *self.numbers_of(slots), *[what for _, what in made])
             error = "again"
         failure = None
-        if error not in ("again", "full", "long"):
+        if error not in ("again", "full", "long", "nan"):
             number = lambda k, e: slots[1 + k : 2 + k].view("f8" if e.kind.letter == "f" else "i8")[0].item()
             failure = self.failed(error, [number(k, e) for k, e in enumerate(operands)])
         if failure is not None:
             failure.partial = [a.copy("K") if any(a is b for b, _ in restored) else a for a in results]
         for a, was in restored:
             a[...] = was
-        if error == "long":
-            self.trying = 0
+        if error in ("long", "nan"):
+            self.trying, self.speculative = 0, self.speculative and error == "long"
             if streams is not None:
                 streams.restore()
             return self.once(values, donate, streams)
@@ -325,22 +327,24 @@ class Code:
 
     def address(self, contiguous: tuple) -> tuple[int, bool]:
         """Where the machine code for arrays that lie so begins, and whether later calls run it, too."""
+        speculative = self.speculative
         _, _, address, baseline, _ = self.machine_code(contiguous)
-        return address, baseline is None
+        return address, baseline is None and not speculative
 
     def machine_code(self, contiguous: tuple) -> tuple:
         """(the built-in function, its errors, where it begins; of baseline code how many steps it may still take, and
         how many it has left where it is compiled well for another run; else None) for arrays that lie so."""
         tried = self.baseline.get(contiguous)
         brief = self.trying == get_ident() or (tried is not None and tried[3].value > tried[4])
-        first = brief and contiguous not in self.built
-        built = self.baseline if first else self.built
+        speculative = self.speculative  # which becomes False in time, and never True
+        first = brief and (contiguous, speculative) not in self.built
+        built, key = (self.baseline, contiguous) if first else (self.built, (contiguous, speculative))
         # what another thread built meanwhile stays: machine code that it runs may not be let go of
-        return built.get(contiguous) or built.setdefault(contiguous, self.build(contiguous, first))
+        return built.get(key) or built.setdefault(key, self.build(contiguous, first))
 
     def build(self, contiguous: tuple, baseline: bool) -> tuple:
         """What `machine_code` returns."""
-        lowering = Lowering(self.program, list(contiguous), baseline=baseline)
+        lowering = Lowering(self.program, list(contiguous), baseline=baseline, speculative=self.speculative)
         machine = engine.machine()
         assert machine is not None
         try:

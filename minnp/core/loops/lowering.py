@@ -50,13 +50,14 @@ from .ir import (
     While,
     constant,
     expressions,
+    mapped,
     parts,
     statements,
     variables,
     walk,
 )
 from .jammed import jammed
-from .products import bounds
+from .products import all_numbers, bounds, unguarded
 from .simplified import distributed
 from .tiled import tiled
 
@@ -278,10 +279,18 @@ def _format(kind: Kind) -> str:
 class Lowering:
     """Writes one program. `contiguous`: for each input that is an array, whether it lies in C order; `ranges`: the
     function is of the form of engine.RANGES, with a row of slots for each part; `baseline`: the loops stay as they are,
-    and it ends with "long" after BRIEF steps of all its runs."""
+    and it ends with "long" after BRIEF steps of all its runs; `speculative`: products with what is not
+    finite are not zero where the other factor is, and it ends with "nan" where a result shows that."""
 
-    def __init__(self, program: Program, contiguous: list[bool], ranges: bool = False, baseline: bool = False) -> None:
-        self.baseline, self.ranges = baseline, ranges
+    def __init__(
+        self,
+        program: Program,
+        contiguous: list[bool],
+        ranges: bool = False,
+        baseline: bool = False,
+        speculative: bool = False,
+    ) -> None:
+        self.baseline, self.ranges, self.speculative = baseline, ranges, speculative and not baseline
         self.program, self.layout = program, Layout(program)
         self.lines: list[str] = []
         self.slots: list[str] = []  # allocas
@@ -327,6 +336,7 @@ class Lowering:
             shown = {n for o in program.outputs for n in (o[0], *o[2:])}
             body = interchanged(program, flattened(program), shown) or body
         body = tiled(program, body, fresh) if again else body
+        body = mapped(body, unguarded) if self.speculative else body
         before: list = []  # copies, whose numbers are read once: in blocks they would be longer, and no faster
         after: list = []
         while True:
@@ -339,6 +349,8 @@ class Lowering:
             (before, body, after), again = turned, False
         if program.mark != "~":
             self.body = [*before, *jammed(program, self.body, fresh), *after]
+        if self.speculative:
+            self.body = [*self.body, *all_numbers(program, fresh)]
         self.local = blocking.local
 
     # -------------------------------------------------------------- pieces

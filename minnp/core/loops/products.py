@@ -11,13 +11,32 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .ir import BOOL, INT, Assign, E, For, If, Multiply, Product, Program, Store, const, statements, variables, walk
+from .ir import (
+    BOOL,
+    INT,
+    Assign,
+    Check,
+    E,
+    For,
+    If,
+    Multiply,
+    Product,
+    Program,
+    Store,
+    const,
+    expressions,
+    parts,
+    statements,
+    variables,
+    walk,
+)
 from .simplified import adds
 
 LIMITS = -(2**62), 2**62
 # Multiplications from which BLAS is faster: the latter where loops have no rows to add to, or such of few columns
 LARGE, NARROW, FEW = 1 << 14, 1 << 11, 4
 MOST = 20  # statements of a nest
+SHORT = 200  # statements of a program that may be compiled twice
 
 
 def product(s: For) -> Product | None:
@@ -220,6 +239,65 @@ def zero_where_zero(g: E, e: E) -> E:
     """g times a slope, zero where g is."""
     zero = E("and", (E("eq", (g, const(0.0, g.kind)), BOOL, 0, 1), E("ne", (e, e), BOOL, 0, 1)), BOOL, 0, 1)
     return E("select", (zero, const(0.0, e.kind), e), e.kind)
+
+
+def is_strong(e: E) -> bool:
+    """Whether an expression is one that zero_where_zero makes."""
+    if e.op != "select" or e.args[0].op != "and" or not is_zero(e.args[1]) or e.args[0].kind != BOOL:
+        return False
+    zero, none = e.args[0].args
+    return (
+        zero.op == "eq"
+        and is_zero(zero.args[1])
+        and none.op == "ne"
+        and all(repr(a) == repr(e.args[2]) for a in none.args)
+    )
+
+
+def unguarded(e: E) -> E:
+    """An expression with products in the place of those that are zero where one factor is."""
+    if is_strong(e):
+        return unguarded(e.args[2])
+    return e.over(unguarded) if any(x.op == "select" for x in walk(e)) else e
+
+
+def deep(program: Program) -> bool:
+    """Whether products that are zero where one factor is are in so many loops of a short program that to look for what
+    is no number among all results takes nothing beside them."""
+    most = max([program.arrays[program.inputs[k].name].ndim for k in program.written], default=0)
+
+    def inside(body: list, depth: int) -> bool:
+        for s in body:
+            here = depth + (type(s) is For)
+            if depth > most and any(is_strong(x) for e in expressions(s) for x in walk(e)):
+                return True
+            if any(inside(inner, here) for inner in parts(s)):
+                return True
+        return False
+
+    return len(statements(program.body)) <= SHORT and inside(program.body, 0)
+
+
+def all_numbers(program: Program, fresh: Callable) -> list:
+    """Statements that end a program with "nan" where a result is no number."""
+    out: list = []
+    for name in [program.inputs[k].name for k in program.written]:
+        array = program.arrays[name]
+        if array.kind.letter != "f":
+            continue
+        count, *at = (E("var", (fresh("count"),), INT, 0, LIMITS[1]) for _ in range(1 + array.ndim))
+        program.kinds |= {x.args[0]: INT for x in (count, *at)}
+        x = E("load", (name, *at), array.kind)
+        more = E("cast", (E("ne", (x, x), BOOL, 0, 1),), INT, 0, 1)
+        body: list = [Assign(count.args[0], E("add", (count, more), INT, 0, LIMITS[1]))]
+        for axis in reversed(range(array.ndim)):
+            body = [For(at[axis].args[0], const(0), E("dim", (name, axis), INT, 0, 2**40), 1, body, False)]
+        out += [Assign(count.args[0], const(0)), *body, Check(E("eq", (count, const(0)), BOOL, 0, 1), "nan")]
+    for name, *_ in program.outputs:
+        x = E("var", (name,), program.kinds[name])
+        if x.kind.letter == "f":
+            out.append(Check(E("eq", (x, x), BOOL, 0, 1), "nan"))
+    return out
 
 
 def by_blas(program: Program, s: For, read: set[str], fresh: Callable) -> tuple[list, E] | None:

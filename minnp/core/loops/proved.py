@@ -9,7 +9,24 @@ from __future__ import annotations
 
 from collections import Counter
 
-from .ir import BOOL, INT, Alloc, Assign, Block, Check, E, For, If, Leave, Store, const, statements, variables
+from .ir import (
+    BOOL,
+    INT,
+    Alloc,
+    Assign,
+    Block,
+    Check,
+    E,
+    For,
+    If,
+    Leave,
+    Store,
+    const,
+    expressions,
+    statements,
+    variables,
+    walk,
+)
 from .products import evenly
 from .simplified import bound, exposed, replaced
 
@@ -50,8 +67,8 @@ def holds(s: For, later: list) -> E | None:
     made = {x.name: x for x in inside if type(x) is Alloc}
     if any(type(x) not in (Alloc, Assign, Block, Check, For, If, Leave, Store) for x in inside):
         return None
-    # it fills only arrays of its own
-    if not {x.array for x in inside if type(x) is Store} <= made.keys():
+    # it fills only arrays of its own, which nobody meets behind it
+    if not {x.array for x in inside if type(x) is Store} <= made.keys() or made.keys() & met(later):
         return None
 
     counts = Counter(x.name if type(x) is Assign else x.var for x in inside if type(x) in (Assign, For))
@@ -94,3 +111,10 @@ def holds(s: For, later: list) -> E | None:
                 return None
             fine = E("and", (fine, more), BOOL, 0, 1)
     return fine
+
+
+def met(body: list) -> set[str]:
+    """The arrays that statements name."""
+    every = statements(body)
+    named = {a for x in every for e in expressions(x) for y in walk(e) for a in y.args if isinstance(a, str)}
+    return named | {field for x in every for field in x if isinstance(field, str)}

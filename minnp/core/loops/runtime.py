@@ -70,6 +70,7 @@ from .numbers import EXACT
 from .operations import OPERATORS, NotUnderstood, join, place
 from .outside import LISTED, Outside, sort_of
 from .printing import as_python, text_of
+from .products import deep
 from .proved import proved
 from .simplified import seen, sliced_to, summed
 from .source import Site, assigns_items, call_of, calls_itself, recursive, rewritten, say
@@ -335,6 +336,7 @@ class LoopRow(Primitive):
         key = begun, i.name
         if key not in self.derivatives:
             row = self.derivatives[key] = LoopRow(Code(begun(self.program, i.name), failure, agreed=True))
+            row.code.speculative = self.code.speculative
             row.code.sparing = functools.cache(lambda: begun_code(self.code.sparing(), i.name))
         row = self.derivatives[key]
         return row, [given.name for given in row.program.given].index(i.name)
@@ -354,6 +356,7 @@ class LoopRow(Primitive):
                 raise NotUnderstood(f"its {what} takes more than {budget.seconds} s of compiling")
             found = LoopRow(Code(program, failure, agreed=True))
             if make is adjoint:
+                found.code.speculative = int(self.program.mark[1:] or 0) == 0 and deep(program)
                 found.code.sparing = functools.cache(lambda: sparing(self.program, names, program))
                 found.of = self, wanted
             return found
