@@ -658,6 +658,20 @@ def edge_that_moves(x, y, n):
     return out
 
 
+def two_masks_in_one_turn(x, y, n):
+    s = 0.1
+    for _ in range(n):
+        above = y > 0.5
+        if above.any():
+            s += y[above].mean()
+        s = s * 0.9 + x[0] * y[1]
+        above = y > 0.4
+        if above.any():
+            s += y[above].mean()
+        s = np.tanh(s)
+    return s
+
+
 def mask_of_what_is_written(x, y, n):
     for _ in range(n):
         above = y > 0.5
@@ -680,7 +694,9 @@ def mask_of_two_nests(x, y, n):
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "program", [rings, quadrants, edge_that_moves, mask_of_what_is_written, mask_of_two_nests], ids=lambda f: f.__name__
+    "program",
+    [rings, quadrants, edge_that_moves, two_masks_in_one_turn, mask_of_what_is_written, mask_of_two_nests],
+    ids=lambda f: f.__name__,
 )
 def test_gradients_keep_no_mask_that_can_be_made_again(program, monkeypatch):
     left_out = []

@@ -217,12 +217,13 @@ class Fusion:
     # -------------------------------------------------------------- arrays that one turn needs
     def contracted(self, body: list) -> list:
         """The same with arrays that are made and met in one nest alone, at one place in each turn, as variables."""
-        for s in body:
-            if type(s) is Alloc and self.made[s.name] == 1 and self.program.arrays[s.name].root == s.name:
-                nests = [t for t in body if type(t) is For and met_times([t])[s.name]]
-                if len(nests) == 1 and met_times(nests)[s.name] == self.met[s.name]:
+        for name in [s.name for s in body if type(s) is Alloc]:
+            s = next(t for t in body if type(t) is Alloc and t.name == name)  # as the ones before left it
+            if self.made[name] == 1 and self.program.arrays[name].root == name:
+                nests = [t for t in body if type(t) is For and met_times([t])[name]]
+                if len(nests) == 1 and met_times(nests)[name] == self.met[name]:
                     body = self.without(body, s, nests[0])
-                elif self.program.arrays[s.name].kind.code == BOOL.code:
+                elif self.program.arrays[name].kind.code == BOOL.code:
                     with contextlib.suppress(Apart):
                         body = self.unmasked(body, s)
         return body
