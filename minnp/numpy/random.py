@@ -63,7 +63,9 @@ def _refused(base: type, name: str, width: Any, *parameters: Any) -> None:
 
 def _population(x: Any) -> Any:
     """What NumPy draws from: the items of a sequence, or a number, which stands for those below it."""
-    return x if isinstance(x, (list, tuple)) else list(x) if isinstance(x, Sequence) else int(x)
+    if isinstance(x, (list, tuple)):
+        return x
+    return list(x) if isinstance(x, Sequence) and not isinstance(x, (str, bytes)) else int(x)
 
 
 def _definitions(draw: Callable, base: type) -> dict[str, Callable]:
