@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import array
 import collections
 import contextlib
@@ -3697,3 +3698,129 @@ def test_a_constant_of_zeros_of_both_signs_is_not_repeated():
     for _ in range(3):
         out = compiled(np.full((300, 300), -0.0))
         onp.testing.assert_array_equal(onp.signbit(out), onp.signbit(zeros))
+
+
+def sparse_matrix(n: float) -> Any:
+    return pytest.importorskip("scipy.sparse").csr_matrix(onp.eye(2) * n)
+
+
+def rows_in_lists(n: float) -> Any:
+    return pytest.importorskip("scipy.sparse").lil_matrix(onp.eye(2) * n)
+
+
+def frozen_normal(n: float) -> Any:
+    return pytest.importorskip("scipy.stats").multivariate_normal([0.0, 0.0], onp.eye(2) * n)
+
+
+def density(n: float) -> Any:
+    return pytest.importorskip("scipy.stats").gaussian_kde(onp.array([[0.0, 1.0, 2.5], [1.0, 0.0, 2.0]]) * n)
+
+
+def linear_operator(n: float) -> Any:
+    return pytest.importorskip("scipy.sparse.linalg").aslinearoperator(onp.eye(2) * n)
+
+
+@pytest.mark.parametrize(
+    ("make", "use"),
+    [
+        (sparse_matrix, lambda m: m.toarray().sum()),
+        (sparse_matrix, lambda m: (m * 2).diagonal()[0]),
+        (rows_in_lists, lambda m: m.toarray()[0, 0]),
+        (frozen_normal, lambda m: m.pdf([0.1, 0.2])),
+        (density, lambda m: m([0.1, 0.2])[0]),
+        (linear_operator, lambda m: m.matvec(onp.ones(2))[0]),
+    ],
+)
+def test_an_object_of_scipys_is_replaced(make: Callable, use: Callable) -> None:
+    owner = types.SimpleNamespace()
+    f, g = jit(lambda x: x * use(owner.model)), jit(lambda x, model: x * use(model))
+    for n in (1.0, 1.0, 5.0, 2.0):
+        owner.model = make(n)
+        onp.testing.assert_allclose(f(np.ones(2)), use(make(n)))
+        onp.testing.assert_allclose(g(np.ones(2), make(n)), use(make(n)))
+
+
+@pytest.mark.parametrize("make", [sparse_matrix, rows_in_lists])
+def test_a_sparse_matrix_is_changed(make: Callable) -> None:
+    owner = types.SimpleNamespace(A=make(1.0))
+    f, g = jit(lambda x: owner.A.toarray() @ x), jit(lambda x, A: A.sum() * x)
+    for n in (1.0, 3.0, 3.0, 7.0):
+        owner.A.setdiag(n)
+        onp.testing.assert_array_equal(f(np.ones(2)), n)
+        onp.testing.assert_array_equal(g(np.ones(2), owner.A), 2 * n)
+
+
+def test_the_fields_of_a_record_are_changed() -> None:
+    record = onp.array([(1, 2.0)], dtype=[("a", int), ("b", float)])[0]
+    owner = types.SimpleNamespace(record=record)
+    for f in (jit(lambda x: x * record["b"]), jit(lambda x: x * owner.record["b"])):
+        for n in (2.0, 9.0, 9.0, onp.nan, 1.0):
+            record["b"] = n
+            onp.testing.assert_array_equal(f(np.ones(2)), n)
+
+
+class Size(int):
+    unit: Any
+
+
+class Share(float):
+    unit: Any
+
+
+class Places(frozenset):
+    unit: Any
+
+
+class Row(tuple):
+    unit: Any
+
+
+@pytest.mark.parametrize("make", [lambda: Size(3), lambda: Share(0.5), lambda: Places({1}), lambda: Row((1, 2))])
+@pytest.mark.parametrize("units", [(2.0, 7.0), (np.ones(2), np.zeros(2))], ids=["numbers", "arrays"])
+def test_equal_numbers_and_tuples_with_other_attributes(make: Callable, units: tuple) -> None:
+    f = jit(lambda x, n: x * n.unit)
+    for unit in (*units, *units):
+        n = make()
+        n.unit = unit
+        onp.testing.assert_array_equal(f(np.ones(2), n), np.ones(2) * unit)
+
+
+def test_a_jitted_method_is_a_method() -> None:
+    class Model:
+        def __init__(self) -> None:
+            self.handlers: set = set()
+
+        @jit
+        def step(self, x: Any) -> Any:
+            return x * 3
+
+        @classmethod
+        @jit
+        def of_all(cls, x: Any) -> Any:
+            return x * 2
+
+    m = Model()
+    m.handlers |= {m.step, m.step}
+    assert len(m.handlers) == 1 and m.step == m.step and m.step != Model().step
+    assert m.step.__name__ == "step" and m.step.__self__ is m
+    assert m.step(np.ones(1)) == 3 and m.of_all(np.ones(1)) == Model.of_all(np.ones(1)) == 2
+
+    class Layer(abc.ABC):
+        @jit
+        @abc.abstractmethod
+        def forward(self, x: Any) -> Any: ...
+
+    with pytest.raises(TypeError, match="abstract"):
+        Layer()  # type: ignore[abstract]
+
+
+def test_an_array_on_the_memory_of_an_argument() -> None:
+    class Quaternion(np.ndarray):
+        def __new__(cls, q: Any) -> Any:
+            q = np.array(q, dtype=float)
+            return super().__new__(cls, q.shape, float, q)
+
+    f = lambda v: np.asarray(Quaternion(v / 2)) + v
+    g = jit(f)
+    for _ in range(2):
+        onp.testing.assert_array_equal(g(np.ones(4)), f(np.ones(4)))

@@ -139,7 +139,7 @@ OURS = ("minnp.core", "minnp.numpy", "minnp.backends")
 ARRAY_LIBRARIES = {"minnp", "numpy", "torch", "mxnet"}  # of whose modules nobody sets the numbers
 # Of whose objects it is known what a graph reads, or that they do not change
 KNOWN_LIBRARIES = {"numpy", "jax", "jaxlib", "builtins"}
-KNOWN_PARTS = (*OURS, "minnp.scipy", "scipy.sparse", "scipy.stats")
+KNOWN_PARTS = (*OURS, "minnp.scipy")
 PARTS = 1_000  # objects that one of a library's may be made of
 LIBRARIES = tuple({sysconfig.get_paths()[k] for k in ("stdlib", "platstdlib", "purelib", "platlib")}) + (PACKAGE,)
 
@@ -849,6 +849,7 @@ def is_of_library(x: Any) -> bool:
     if name.partition(".")[0] in sys.stdlib_module_names and t.__hash__ is not None and t.__eq__ is not object.__eq__:
         return False  # a value that stays, as a Decimal
     known = name.partition(".")[0] in KNOWN_LIBRARIES or name.startswith(KNOWN_PARTS)
+    known |= name.startswith("scipy.stats.") and t.__name__.endswith("_gen")  # a family of distributions
     return not known and bool(name) and (of_python(x) or not _own(_file(type(x))))
 
 
@@ -869,7 +870,8 @@ def plain_parts(x: Any) -> dict[int, Any]:
         if len(found) > PARTS or drawn_from(v):
             return {}
         if isinstance(v, onp.ndarray) and v.dtype.hasobject:
-            pending += v.ravel().tolist()
+            if not all(isinstance(one, NUMBERS) for one in v.flat):  # as the lists of a sparse matrix's rows
+                return {}
         elif isinstance(v, ARRAYS):
             continue
         elif type(v) is MethodType:
@@ -896,9 +898,9 @@ def led_to(via: Binding | None, reached: Callable[[Binding], bool]) -> bool:
 
 
 def many_numbers(x: Any) -> bool:
-    """Whether a container holds numbers alone that are looked at together: those of a set, or more than are looked at
-    one by one."""
-    if type(x) in BUFFERS:
+    """Whether a container holds numbers alone that are looked at together: those of a set, of a record, or more than
+    are looked at one by one."""
+    if type(x) in BUFFERS or (isinstance(x, onp.void) and x.dtype.names):
         return True
     if type(x) is set:
         return len(x) <= LISTED and all(isinstance(v, NUMBERS) for v in x)
@@ -917,6 +919,9 @@ def unchanged(x: Any, was: Any) -> bool:
         return isinstance(x, dict) and order(x) == was
     if type(was) in BUFFERS:
         return type(x) is type(was) and bytes(x) == bytes(was)
+    if isinstance(was, onp.void):
+        same = (lambda: x == was) if was.dtype.hasobject else lambda: x.tobytes() == was.tobytes()
+        return type(x) is type(was) and x.dtype == was.dtype and bool(same())
     x = unwrapped(x)
     return type(x) is Host and same_bytes(x, was)
 

@@ -108,7 +108,13 @@ STAND_INS.add(Live)
 
 
 # What an error says that a number's stand-in was refused with: its type's name, or what NumPy makes of any object
-NAMED = (Live.__name__, Live.__module__, f"{Live.__qualname__}.__init__()", "Could not convert object to NumPy")
+NAMED = (
+    Live.__name__,
+    Live.__module__,
+    f"{Live.__qualname__}.__init__()",
+    "Could not convert object to NumPy",
+    "Cannot interpret",
+)
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -37,6 +37,7 @@ def kind(v: Any) -> Any:
 EXACT = {int, bool, str, bytes, type(None)}  # whose values are the same where they are equal
 # Of equal values of these the text may differ: Decimal("1.0") and Decimal("1.00"), one time in two zones
 WRITTEN = (numbers.Number, datetime.datetime, datetime.time)
+BUILT_IN = {t.__hash__ for t in (int, float, complex, str, bytes, tuple, frozenset)}
 LIES, SHAPED, TYPED, EQUAL, ON_DEVICE = range(5)  # dispatch.hpp
 
 
@@ -72,7 +73,7 @@ def identity(v: Any) -> Any:
         return type(v), *map(identity, v)
     if type(v) is dict:
         return dict, *[(identity(k), identity(x)) for k, x in v.items()]
-    if isinstance(v, (set, frozenset)):
+    if type(v) in (set, frozenset):
         return type(v), frozenset(map(identity, v))
     if type(v) is range:
         return range, v.start, v.stop, v.step
@@ -84,11 +85,12 @@ def identity(v: Any) -> Any:
         return Itself(v)
     if type(v).__eq__ is object.__eq__:
         return type(v), v
-    if isinstance(v, WRITTEN):
-        return type(v), v, repr(v)
     # equal by what its class compares, of which it may leave out some
-    parts = [(k, identity(x)) for k, x in (attributes(v) or {}).items() if type(x) in EXACT or type(x) is float]
-    return type(v), v, *parts
+    more = attributes(v) or {}
+    if not all(type(x) in EXACT or type(x) is float for x in more.values()) and type(v).__hash__ in BUILT_IN:
+        return Itself(v)  # a number, a text or a tuple that holds others besides
+    parts = [(k, identity(x)) for k, x in more.items() if type(x) in EXACT or type(x) is float]
+    return type(v), v, *([repr(v)] if isinstance(v, WRITTEN) else ()), *parts
 
 
 def held(v: Any, depth: int = 3) -> tuple:

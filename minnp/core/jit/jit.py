@@ -13,6 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
+from types import MethodType
 from typing import Any
 
 import numpy as onp
@@ -203,9 +204,10 @@ class Jitted(Dispatch):
     # whoever replaces a function's defaults replaces those of the function that is run
     __defaults__ = property(*[_of_function("__defaults__", f) for f in (getattr, setattr)])
     __kwdefaults__ = property(*[_of_function("__kwdefaults__", f) for f in (getattr, setattr)])
+    __isabstractmethod__ = property(lambda self: getattr(self.function, "__isabstractmethod__", False))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
         module, name = self.function.__module__, self.function.__qualname__
