@@ -3824,3 +3824,20 @@ def test_an_array_on_the_memory_of_an_argument() -> None:
     g = jit(f)
     for _ in range(2):
         onp.testing.assert_array_equal(g(np.ones(4)), f(np.ones(4)))
+
+
+def test_weak_containers_are_those_of_now() -> None:
+    class Part:
+        def __init__(self, v: float) -> None:
+            self.v = v
+
+    a, b = Part(3.0), Part(9.0)
+    values, keys, some = weakref.WeakValueDictionary(), weakref.WeakKeyDictionary({a: 1}), weakref.WeakSet([a])
+    f = jit(lambda x: x * len(values) + len(keys) * 10 + sum(p.v for p in some))
+    g = jit(lambda x, d: x * len(d))
+    for values_added in ({}, {"a": a}, {"b": b}, {}):
+        values.update(values_added)
+        onp.testing.assert_array_equal(f(np.ones(1)), len(values) + len(keys) * 10 + sum(p.v for p in some))
+        onp.testing.assert_array_equal(g(np.ones(1), values), len(values))
+        keys[b] = 2
+        some.add(b)

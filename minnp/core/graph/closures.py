@@ -78,8 +78,9 @@ BOUND = (BuiltinMethodType, MethodWrapperType)  # methods of objects of builtin 
 UNBOUND = (LookupError, ValueError, TypeError)  # what a binding raises that holds nothing any more
 MOST, LONGEST = 10_000, 1_000  # objects that are looked into, and items of one of them
 NAMESPACES = (SimpleNamespace, argparse.Namespace)  # of libraries, with the user's values
-HOLDERS = (UserDict, UserList, UserString, ChainMap, WeakValueDictionary, WeakKeyDictionary, WeakSet, onp.poly1d)
+HOLDERS = (UserDict, UserList, UserString, ChainMap, onp.poly1d)
 HOLDERS += (type(os.environ),)
+WEAK = (WeakValueDictionary, WeakKeyDictionary, WeakSet)
 BUFFERS = (bytearray, array)
 VIEWS = (MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
 # Objects of the standard library whose contents are looked at, or stay
@@ -867,7 +868,7 @@ def plain_parts(x: Any) -> dict[int, Any]:
         if id(v) in found or isinstance(v, (*NUMBERS, type, ModuleType, FunctionType, *COMPILED)):
             continue
         found[id(v)] = v
-        if len(found) > PARTS or drawn_from(v):
+        if len(found) > PARTS or drawn_from(v) or isinstance(v, WEAK):
             return {}
         if isinstance(v, onp.ndarray) and v.dtype.hasobject:
             if not all(isinstance(one, NUMBERS) for one in v.flat):  # as the lists of a sparse matrix's rows
