@@ -3740,6 +3740,14 @@ def test_an_object_of_scipys_is_replaced(make: Callable, use: Callable) -> None:
         onp.testing.assert_allclose(g(np.ones(2), make(n)), use(make(n)))
 
 
+def test_an_object_of_numpys_is_replaced() -> None:
+    owner = types.SimpleNamespace()
+    f = jit(lambda x: x * owner.facts.max)
+    for dtype in ("i4", "i2", "i1", "i4"):
+        owner.facts = onp.iinfo(dtype)
+        onp.testing.assert_array_equal(f(np.ones(1)), onp.iinfo(dtype).max)
+
+
 @pytest.mark.parametrize("make", [sparse_matrix, rows_in_lists])
 def test_a_sparse_matrix_is_changed(make: Callable) -> None:
     owner = types.SimpleNamespace(A=make(1.0))

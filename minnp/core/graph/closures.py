@@ -1167,7 +1167,8 @@ def _kind(x: Any) -> Any:
     if isinstance(x, dict):
         return type(x), list(map(identity, x))
     members = attributes(x)
-    return type(x), [id(x)] if members is None else list(members)
+    unfollowed = members is None or module_of(type(x)).partition(".")[0] in KNOWN_LIBRARIES  # as np.finfo("f4")
+    return type(x), [id(x)] if unfollowed else list(members)
 
 
 class Checked:
