@@ -65,7 +65,7 @@ def _population(x: Any) -> Any:
     """What NumPy draws from: the items of a sequence, or a number, which stands for those below it."""
     if isinstance(x, (list, tuple)):
         return x
-    return list(x) if isinstance(x, Sequence) and not isinstance(x, (str, bytes)) else int(x)
+    return list(x) if isinstance(x, Sequence) and not isinstance(x, (str, _builtins.bytes)) else int(x)
 
 
 def _definitions(draw: Callable, base: type) -> dict[str, Callable]:
