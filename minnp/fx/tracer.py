@@ -231,7 +231,7 @@ def owner_and_forward(root: Any) -> tuple[Any, Callable]:
     if isinstance(root, Jitted):
         return owner_and_forward(root.function)
     if isinstance(root, types.MethodType) and isinstance(root.__func__, Jitted):
-        return owner_and_forward(types.MethodType(root.__func__.function, root.__self__))
+        return owner_and_forward(functools.partial(root.__func__, root.__self__))
     if isinstance(root, GraphModule):
         return root, types.MethodType(root._run, root)
     return getattr(root, "__self__", root), root.forward if isinstance(root, Layer) else root
