@@ -42,6 +42,7 @@ from .warned import asked, give, risky
 # Steps of baseline code, for each character of LLVM's text, before it is compiled well for another run: a hundredth of
 # the time that this takes.
 TRIED = 10
+CALLED = 1000  # steps in the time of a call of it, which goes through Python
 BUG = "minnp's compiler failed, please report it"
 # Characters of LLVM's text that it compiles in a second, at its levels 2 and 1, and how many an expression becomes.
 FAST, FASTER, EACH = 400_000, 2_000_000, 80
@@ -335,6 +336,8 @@ class Code:
         """(the built-in function, its errors, where it begins; of baseline code how many steps it may still take, and
         how many it has left where it is compiled well for another run; else None) for arrays that lie so."""
         tried = self.baseline.get(contiguous)
+        if tried is not None:
+            tried[3].value -= CALLED
         brief = self.trying == get_ident() or (tried is not None and tried[3].value > tried[4])
         speculative = self.speculative  # which becomes False in time, and never True
         first = brief and (contiguous, speculative) not in self.built
