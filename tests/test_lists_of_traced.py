@@ -153,15 +153,11 @@ PROGRAMS = {
     "a mean of one": lambda x: np.sum(np.mean(History([x, x * x]), axis=0)),
     "a named tuple": lambda x: np.sum(np.array(Pair(x[0], x[1])) ** 2) + np.linalg.norm(Pair(x[1], x[2])),
 }
+ELSE: list[int] = []  # which no program reads
 POINTS = onp.array([[1.1, 2.2, 3.3], [1.3, 2.1, 3.4]])
 
 
-# Where captures end, they search what the process has: seconds, once it has run other tests.
-SEARCHING = {"a ufunc of objects", "a ufunc's method", "a comparison with one", "in place, one"}
-SEARCHING |= {"an operator with an object"}
-
-
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.long] * (n in SEARCHING)) for n in PROGRAMS])
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_list_is_an_operand_as_an_array_is(name: str) -> None:
     f = PROGRAMS[name]
     slopes = []
@@ -177,6 +173,14 @@ def test_a_list_is_an_operand_as_an_array_is(name: str) -> None:
     if name not in ("place", "putmask"):  # whose masks differ from one example to the next
         onp.testing.assert_allclose(onp.asarray(vmap(grad(f))(np.array(POINTS))), slopes, atol=1e-6)
         onp.testing.assert_allclose(onp.asarray(vmap(f)(np.array(POINTS))), [float(f(x)) for x in np.array(POINTS)])
+
+
+def test_what_else_a_module_holds_captures_nothing_anew() -> None:
+    compiled = jit(PROGRAMS["an operator with an object"])
+    for _ in range(3):
+        ELSE.append(len(ELSE))
+        compiled(np.array(POINTS[0]))
+    assert compiled.captures == 1
 
 
 @pytest.mark.parametrize(

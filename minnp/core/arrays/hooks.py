@@ -106,12 +106,11 @@ def _asked(code: types.CodeType, names: dict) -> Iterator:
 
 
 def _translated(hook: Callable, translate: Callable) -> Callable:
-    names = hook.__globals__
-
     @functools.wraps(hook)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         out = hook(self, *translate(*args), **kwargs)
-        if out is NotImplemented and any(x is onp for x in list(names.values())):  # it may know NumPy's function
+        # It may know NumPy's function. A variable of the closure would have jit look at all that the module holds.
+        if out is NotImplemented and any(x is onp for x in list(hook.__globals__.values())):
             out = hook(self, *args, **kwargs)
         return out
 
