@@ -35,7 +35,7 @@ from ..graph.outputs import as_returned, containers
 from ..graph.scalars import NUMBERS, Live, refused, types_asked
 from ..graph.signature import TYPED, Static, changes, exactly, guard_of, kind
 from ..llvm import engine as native
-from ..loops import RAN, staged, unrolled
+from ..loops import RAN, staged, unrolled, whole
 from ..passes import optimize
 from ..rows import policy
 from ..rows.error_state import asked
@@ -55,6 +55,8 @@ MANY_PATHS = 3  # to tell so many apart is timed
 TIMED, PLAIN, WORTH = 12, 4, 20e-6  # so many calls by paths, and of the function, where a call takes such seconds
 SHORT = 2e-4  # seconds of a call with compiled loops, from which on the function as it is is not tried beside it
 FEW = 4  # calls by a path of unrolled loops that are timed
+OFTEN, VERY_OFTEN = 64, 1024  # calls after which a function may be captured as one program, and no longer is
+TURNS = 16  # so many calls of either kind are timed
 LONGER, LONG_CALL = 4, 0.1  # a call of the function that takes so many times as long, and such seconds, is no way
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
 
@@ -175,6 +177,41 @@ class Trial:
         return f"{self.doubtful} take {compiled:.2g} ms compiled and {plain:.2g} ms in Python"
 
 
+class Contest:
+    """Whether a function of short calls is faster as one program than as the steps of its graph: once it was called
+    often, and its loops are compiled well, it is captured as one, too, and calls of either kind are timed by turns.
+
+    whole    the path that is one program, if there is one
+    over     whether it is known
+    """
+
+    def __init__(self) -> None:
+        self.whole: list[Specialisation] = []
+        self.over = self.captured = False
+        self.steps: list[float] = []  # seconds of calls
+        self.program: list[float] = []
+
+    def begins(self, path: Specialisation) -> bool:
+        """Whether the next call is captured."""
+        if self.captured or len(self.steps) < OFTEN:
+            return False
+        if not path.settled():
+            self.over = len(self.steps) > VERY_OFTEN
+            return False
+        self.captured, self.over = True, min(self.steps) > SHORT
+        self.steps.clear()
+        return not self.over
+
+    def took(self, seconds: float, whole: bool) -> bool:
+        """A call did. Whether the program is found to be faster."""
+        (self.program if whole else self.steps).append(seconds)
+        self.over = len(self.program) == len(self.steps) == TURNS
+        return self.over and self.faster()
+
+    def faster(self) -> bool:
+        return min(self.program) < min(self.steps)
+
+
 def _of_function(name: str, do: Callable) -> Callable:
     return lambda self, *value: do(self.function, name, *value)
 
@@ -197,6 +234,7 @@ class Jitted(Dispatch):
         self.captured_at: dict[Any, int] = {}  # by key: how many calls there were at its last capture
         self.waiting: dict[Any, int] = {}  # by key: how many calls are not captured for that
         self.trials: dict[Any, Trial] = {}  # of those that have many paths
+        self.contests: dict[Any, Contest] = {}  # of those that have steps besides their loops
         self.plain: dict[Any, Plain] = {}  # by key: whether the loops are looked at
         self.made: tuple[list, Any] = [], None  # (of which code and defaults, the function with its loops compiled)
         self.calls = self.captures = self.guard_failures = self.changing = 0
@@ -259,12 +297,17 @@ class Jitted(Dispatch):
             judged = self.compiler == "auto" and backend is None
             doubtful = next((p.doubtful for p in paths if p.doubtful), "") if judged else ""
             trial = self._trial(exact, len(paths), doubtful) if doubtful or len(paths) >= MANY_PATHS else None
-            if trial is None or not trial.open():
-                out = self._run(paths, values, leaves, args, kwargs, raised)
-            else:
+            contest = self._contest(exact, paths) if judged else None
+            if trial is not None and trial.open():
                 out = self._tried(trial, key, exact, paths, values, leaves, args, kwargs, raised)
+            elif contest is not None:
+                out = self._contested(contest, key, exact, marked, paths, values, leaves, args, kwargs, raised)
+            else:
+                out = self._run(paths, values, leaves, args, kwargs, raised)
             if type(out) is not Missed:
-                if self.paths.get(exact) is paths and not (trial is not None and trial.doubtful and trial.open()):
+                watched = contest is not None and not contest.over
+                watched |= trial is not None and bool(trial.doubtful) and trial.open()
+                if self.paths.get(exact) is paths and not watched:
                     self._remember(shape, paths, fixed, values)
                 return out
         known = len(fixed)
@@ -323,6 +366,10 @@ class Jitted(Dispatch):
         finally:
             forget()
 
+    def _as_one(self, *args: Any, **kwargs: Any) -> Any:
+        """The function as one program where it can be one."""
+        return (whole(self.function) or self._staged)(*args, **kwargs)
+
     def _uncaptured(self, key: Any, args: tuple, kwargs: dict) -> Any:
         """`_eager`; after calls in which no loop ran compiled, the function as it is, for so many of them again."""
         plain = self.plain.get(key)
@@ -374,6 +421,30 @@ class Jitted(Dispatch):
                 self._ends(exact if trial.doubtful else key, trial.why())
                 self.paths[exact] = []  # another thread may still go through the others
                 self.forget()
+        return out
+
+    def _contest(self, exact: Any, paths: list[Specialisation]) -> Contest | None:
+        """What is to be timed of a function that may be one program; None if nothing is."""
+        contest = self.contests.get(exact)
+        if contest is None and paths[0].divided and not paths[0].streams:
+            contest = self.contests[exact] = Contest()
+        return None if contest is None or contest.over or len(paths) > 1 else contest
+
+    def _contested(
+        self, contest: Contest, key: Any, exact: Any, marked: tuple, paths: list, values: list, leaves: list, *call: Any
+    ) -> Any:
+        """`_run` while it is timed, by turns with that of the whole function."""
+        if contest.begins(paths[0]):
+            out = self._capture(key, exact, marked, leaves, values, *call[:2], whole=contest.whole)
+            contest.over = not contest.whole
+            return out
+        whole, began = bool(contest.whole) and len(contest.program) < len(contest.steps), perf_counter()
+        out = self._run(contest.whole if whole else paths, values, leaves, *call)
+        if type(out) is Missed:
+            contest.over = whole
+            return self._run(paths, values, leaves, *call) if whole else out
+        if contest.took(perf_counter() - began, whole):
+            paths[:] = [*contest.whole, *paths]
         return out
 
     def _run(
@@ -442,8 +513,18 @@ class Jitted(Dispatch):
             write(target if type(target) in ARRAY_TYPES else array_of(target), ..., final)
 
     def _capture(
-        self, key: Any, exact: Any, marked: tuple, leaves: list, values: list, args: tuple, kwargs: dict
+        self,
+        key: Any,
+        exact: Any,
+        marked: tuple,
+        leaves: list,
+        values: list,
+        args: tuple,
+        kwargs: dict,
+        whole: list[Specialisation] | None = None,
     ) -> Any:
+        """The result of a call that is captured, as a rule. `whole`: where a path goes that is the whole function as
+        one program, if it can be one; nothing else is kept of such a capture."""
         ended = of_any_stream(key)
         if self.changing > TRIES or ended in self.ended or exact in self.ended:
             out = self._uncaptured(ended, args, kwargs)
@@ -496,7 +577,7 @@ class Jitted(Dispatch):
         if asked:
             fixed |= asked
             exact = exactly(key, fixed, values)
-        paths = self.paths.setdefault(exact, [])
+        paths = self.paths.setdefault(exact, []) if whole is None else whole
         if (before.types or before.kinds or self.typed) and len(self.paths) > self.limit:
             self.ended.add(of_any_stream(key))
             return self._uncaptured(key, args, kwargs)
@@ -511,7 +592,11 @@ class Jitted(Dispatch):
             with self._quietly(backend):
                 fast = self.compiler in ("auto", "llvm")
                 captured, parts, written = capture_call(
-                    self._staged if fast and backend is None else self.function,
+                    self.function
+                    if not fast or backend is not None
+                    else self._staged
+                    if whole is None
+                    else self._as_one,
                     values,
                     rebuild,
                     names,
@@ -530,6 +615,8 @@ class Jitted(Dispatch):
             before.restore()
             for binding in found:
                 binding.restore()
+            if whole is not None:
+                return self._uncaptured(key, args, kwargs)
             if discarded.why is not NUMBERS:
                 try:
                     out = self._uncaptured(key, args, kwargs)
@@ -555,6 +642,13 @@ class Jitted(Dispatch):
         inputs = _inputs(values, live)
         given = [leaves[i] for i in inputs]
         stays = not captured.keeps and before.stays() and all(p.stays() or p.counted for p in found)
+        if whole is not None:
+            if stays and not captured.left and not captured.fixed - fixed and not any(map(goes_on, parts)):
+                path = Specialisation(captured, inputs, self.compiler, backend, [p for p in found if p.stays()])
+                whole += [path] if not path.divided and path.loops else []
+            if captured.written and not apart(captured.written, [values[i] for i in inputs], captured.constants):
+                return self.function(*args, **kwargs)
+            return self._give(captured, parts, written, given, (args, kwargs))
         if captured.left or not stays or any(map(goes_on, parts)):
             if captured.ended:
                 self._ends(key, captured.left)
@@ -670,7 +764,16 @@ class Jitted(Dispatch):
 
     def clear_cache(self) -> None:
         """Forget every compiled path, and which calls are not compiled: as if nothing had been called yet."""
-        for known in (self.paths, self.trials, self.fixed, self.last, self.varied, self.useless, self.captured_at):
+        for known in (
+            self.paths,
+            self.trials,
+            self.contests,
+            self.fixed,
+            self.last,
+            self.varied,
+            self.useless,
+            self.captured_at,
+        ):
             known.clear()
         for known in (self.ended, self.waiting, self.plain):
             known.clear()

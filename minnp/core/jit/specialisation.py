@@ -54,10 +54,24 @@ class Specialisation:
     unrolled     how many steps of loops it has one after the other, or 0
     doubtful     what may take longer compiled than in Python, or ""
     late         whether NumPy runs these because machine code would have come too late
+    loops        its compiled loops
+    divided      whether it has some, and other steps besides
     """
 
     __slots__ = (
-        *("alone", "captured", "constants", "doubtful", "finish", "inputs", "kept", "environment", "late"),
+        *(
+            "alone",
+            "captured",
+            "constants",
+            "divided",
+            "doubtful",
+            "environment",
+            "finish",
+            "inputs",
+            "kept",
+            "late",
+            "loops",
+        ),
         *("overwrites", "plan", "run", "streams", "unrolled"),
     )
 
@@ -76,6 +90,8 @@ class Specialisation:
         self.doubtful = f"its {self.unrolled} steps, loops unrolled," if self.unrolled else ""
         if not self.unrolled and any(is_loop(n) and n.target.multiplies for n in captured.graph.nodes):
             self.doubtful = "its loops, in which matrices are multiplied,"
+        steps = [n for n in captured.graph.nodes if n.op == "call_function" and isinstance(n.target, Primitive)]
+        self.divided = len(steps) > 1 and any(map(is_loop, steps))
         graph = captured.graph.copy()
         output = graph.output_node()
         results = output.args[0][: len(output.args[0]) - len(captured.written)]
@@ -86,6 +102,7 @@ class Specialisation:
         graph = optimize(graph)
         self.streams = streams(graph)
         self.overwrites: list[int] = []
+        self.loops: list[Any] = []
         self.environment = self._environment(graph, found)
         self.alone = None if backend is not None or compiler == "numpy" else alone(graph)
         run = self._run_beside(graph, backend, compiler)
@@ -101,6 +118,7 @@ class Specialisation:
             except NoTime:
                 self.late = True
                 graph = lowered(graph, "numpy")
+            self.loops = [n.target for n in graph.nodes if is_loop(n)]
             donate_to_loops(graph)
             self.overwrites = write_arguments(graph, captured.written)
             run = compile_host(graph, captured.constants, compiler == "numpy", True, self.environment)
@@ -110,6 +128,10 @@ class Specialisation:
         self.run = Fetched(run, of_numpys) if moved else run
         self.finish = self._finishing(len(results))
         self.plan = None if fastpath is None or self.streams else self._plan(len(results))
+
+    def settled(self) -> bool:
+        """Whether its loops are compiled well."""
+        return all(row.code.built for row in self.loops)
 
     def _plan(self, count: int) -> Any:
         captured = self.captured

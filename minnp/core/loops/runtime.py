@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import copy
 import functools
@@ -104,15 +105,27 @@ def staged(f: Any) -> Any:
     return Whole(inner, made) if f is inner and calls_itself(inner) and tree_of(inner) is not None else made
 
 
-class Whole:
-    """A function that calls itself, which is a program where it can be one. `rewritten`: with its loops compiled."""
+def whole(f: Any) -> Any:
+    """A function of the user's as one program, where it can be one; None where `staged` has it no other way."""
+    if type(f) is MethodType:
+        inner = whole(f.__func__)
+        return inner and MethodType(inner, f.__self__)
+    made = staged(f)
+    return None if made is f or type(made) is Whole or tree_of(f) is None else Whole(f, made, optional=True)
 
-    def __init__(self, f: FunctionType, made: Any) -> None:
+
+class Whole:
+    """A function that is a program where it can be one. `rewritten`: with its loops compiled; `optional`: which is as
+    good where it is none."""
+
+    def __init__(self, f: FunctionType, made: Any, optional: bool = False) -> None:
         functools.update_wrapper(self, made)
         self.function, self.rewritten = f, made
-        if f.__code__ not in _CALLS:
-            _CALLS[f.__code__] = call_of(f)
-        self.site = _CALLS[f.__code__]
+        known = _OPTIONAL if optional else _CALLS
+        if f.__code__ not in known:
+            known[f.__code__] = call_of(f)
+        self.site = known[f.__code__]
+        self.site.optional = self.site.caught = optional  # Python raises, from the function's lines
         self.names = sorted(self.site.reads - {FUNCTION}, key=len)
 
     def rests(self) -> bool:
@@ -131,7 +144,7 @@ class Whole:
             if found is not None:
                 RAN[0] += 1
                 return found["<return>"]
-        watching = capture.get()
+        watching = None if self.site.optional else capture.get()
         if watching is not None and watching.may_leave and assigns_items(f) and not unrolled(f):  # it was a program
             watching.ends(f"{f.__name__} calls itself")
         return self.rewritten(*args, **kwargs)
@@ -148,6 +161,7 @@ def unrolled(f: Any) -> str:
 
 
 _CALLS: weakref.WeakKeyDictionary[CodeType, Site] = weakref.WeakKeyDictionary()
+_OPTIONAL: weakref.WeakKeyDictionary[CodeType, Site] = weakref.WeakKeyDictionary()
 
 
 def _staged_inside(f: Any, watching: Any) -> Any:
@@ -711,8 +725,9 @@ def _compiled(site: Site, f: Any, given: dict, names: dict, varied: set, by_valu
         program = translate(site.tree, "loop", given, outside, site.wanted, by_value)
         program.file, program.line = f.__code__.co_filename, site.tree.lineno
         found.code = Code(program, failure)
+        found.code.often = site.optional
         found.row = LoopRow(found.code)
-        if found.row.together:
+        if found.row.together and not site.optional:
             say(f, site.tree.lineno, found.row.together, "one thread")
     except NotUnderstood as no:
         if varied:  # a number may have to be known
@@ -745,7 +760,8 @@ def _noted(site: Site, f: Any, found: Compiled, given: dict, names: dict) -> Cod
 
 
 def _say(site: Site, f: Any, why: str, line: int = 0) -> None:
-    say(f, line or site.tree.lineno, why)
+    if not site.optional:
+        say(f, line or site.tree.lineno, why)
 
 
 def _run(
@@ -771,7 +787,7 @@ def _run(
     followed = traced and any(map(_rewritten, raw))
     if program.moving and not found.by_values and followed:
         return _run_by_value(site, f, found, given, names, values)
-    if not program.elements and _few(found.row, values):
+    if not (program.elements or site.optional) and _few(found.row, values):
         return None
     arrays = [(i, x) for i, x in zip(program.inputs, inputs) if i.ndim is not None]
     if traced:  # numbers of a capture that ended
@@ -952,6 +968,8 @@ def _run(
         if len(items) == parts.count:
             results[name] = range(*items) if parts.type is range else parts.type(items)
     which = results.pop("<returned>", 0)
+    if type(site.tree) is ast.Return and len(program.returned) == 1:  # the only way out
+        ((which, _),) = program.returned.values()
     back = next((what for number, what in program.returned.values() if number == which), None) if which else None
     results = {name: x for name, x in results.items() if not name.startswith("<return>")} if not which else results
     return {"<return>": _returned(back, results)} if which else results
@@ -998,7 +1016,7 @@ def _raw(x: Any) -> Any:
 
 def _after(watching: CaptureTrace, why: str, site: Site, f: Any, names: dict) -> dict[str, Any] | None:
     """The loop after the end of a capture that cannot hold it."""
-    if not watching.may_leave:
+    if not watching.may_leave or site.optional:
         return None
     watching.ends(why)
     return hand_over(site, f, names)

@@ -52,6 +52,7 @@ class Site:
     refused  how often in a row Python had to run it
     rest     how often it is not to be looked at
     pace     whether compiled code is faster
+    optional whether it is a whole function, whose loops run compiled as well where it is no program
     """
 
     def __init__(self, tree: ast.stmt, wanted: set[str], local: set[str], shared: set[str], caught: bool) -> None:
@@ -88,6 +89,7 @@ class Site:
         self.programs: dict[Any, Any] = {}
         self.compiled = self.refused = self.rest = 0
         self.pace = Pace()
+        self.optional = False
 
 
 OF_DICTS = {"get", "items", "keys", "values", "setdefault"}
