@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import array
+import asyncio
 import collections
 import contextlib
 import contextvars
@@ -15,6 +16,7 @@ import datetime
 import decimal
 import enum
 import functools
+import inspect
 import io
 import itertools
 import logging
@@ -3820,6 +3822,23 @@ def test_a_jitted_method_is_a_method() -> None:
 
     with pytest.raises(TypeError, match="abstract"):
         Layer()  # type: ignore[abstract]
+
+
+def test_inspect_knows_a_jitted_function_as_the_function() -> None:
+    @jit
+    async def slowly(a: Any, b: float = 2.0) -> Any:
+        return a * b
+
+    @jit
+    def one_by_one(a: Any, *, k: int = 3) -> Any:
+        yield a * k
+
+    assert inspect.iscoroutinefunction(slowly) and asyncio.run(slowly(np.ones(2))).tolist() == [2, 2]
+    assert inspect.isgeneratorfunction(one_by_one) and not inspect.iscoroutinefunction(one_by_one)
+    assert inspect.getfullargspec(slowly).args == ["a", "b"] and inspect.getfullargspec(slowly).defaults == (2.0,)
+    assert inspect.getfullargspec(one_by_one).kwonlydefaults == {"k": 3}
+    assert slowly.__code__.co_argcount == 2 and slowly.__globals__ is globals() and slowly.__closure__ is None
+    assert not hasattr(jit(functools.partial(max, 1)), "__code__")
 
 
 def test_an_array_on_the_memory_of_an_argument() -> None:

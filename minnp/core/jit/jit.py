@@ -242,6 +242,10 @@ class Jitted(Dispatch):
     # whoever replaces a function's defaults replaces those of the function that is run
     __defaults__ = property(*[_of_function("__defaults__", f) for f in (getattr, setattr)])
     __kwdefaults__ = property(*[_of_function("__kwdefaults__", f) for f in (getattr, setattr)])
+    # by these, inspect knows a function: its parameters, whether it is a coroutine's
+    __code__ = property(lambda self: self.function.__code__)
+    __globals__ = property(lambda self: self.function.__globals__)
+    __closure__ = property(lambda self: self.function.__closure__)
     __isabstractmethod__ = property(lambda self: getattr(self.function, "__isabstractmethod__", False))
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
