@@ -3824,6 +3824,25 @@ def test_a_jitted_method_is_a_method() -> None:
         Layer()  # type: ignore[abstract]
 
 
+def test_jitted_comparisons_and_hashes_of_objects() -> None:
+    class Vector:
+        def __init__(self, w: Any) -> None:
+            self.w = w
+
+        @jit
+        def __eq__(self, other: Any) -> bool:
+            return bool(np.all(self.w == other.w))
+
+        @jit
+        def __hash__(self) -> int:
+            return int(np.sum(self.w))
+
+    a, b, c = (Vector(np.full(2, float(k))) for k in (1, 1, 2))
+    for _ in range(4):
+        assert a == b and b == a and a != c and hash(a) == hash(b) == 2 and hash(c) == 4
+    assert len({a, b, c}) == 2
+
+
 def test_inspect_knows_a_jitted_function_as_the_function() -> None:
     @jit
     async def slowly(a: Any, b: float = 2.0) -> Any:

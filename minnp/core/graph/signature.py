@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as onp
 
+from ..compiled import Dispatch
 from ..rows.pytree import Itself, attributes
 from ..rows.value import Buffer, Host
 from .scalars import NUMBERS
@@ -79,6 +80,8 @@ def identity(v: Any) -> Any:
         return range, v.start, v.stop, v.step
     if isinstance(v, bytearray):
         return type(v), bytes(v)
+    if isinstance(type(v).__eq__, Dispatch) or isinstance(type(v).__hash__, Dispatch):
+        return Itself(v)  # by which jit would look for what it compiled of them
     try:
         hash(v)
     except (TypeError, ValueError):  # the latter of a memoryview
