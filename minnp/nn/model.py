@@ -13,8 +13,9 @@ import contextlib
 import functools
 import inspect
 import os
+import threading
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any, Self
 
 import minnp.numpy as np
@@ -38,6 +39,9 @@ class Params(dict):
         raise KeyError(f"{self.owner} has no parameter {name!r}; {known}")
 
 
+# The thread whose `holding` a layer's values are in, by the id of their dict; and what tells that some no longer are.
+HOLDERS: dict[int, int] = {}
+RELEASED = threading.Condition()
 # What wants to see calls of layers: each is given (layer, forward) and gives the function to call in forward's place.
 WATCHERS: list[Callable] = []
 # what other libraries' models have, and what does its work
@@ -229,20 +233,24 @@ class Layer:
     def holding(self, tree: Tree, aux: Tree | None = None) -> Iterator[None]:
         """The layers hold `tree` (and `aux`) inside the with block, and their own values again after it.
 
+        One thread at a time: where another one is in such a block of these layers, this waits for the end of it. Calls
+        outside of blocks do not wait, and see what the layers hold.
+
         Raises KeyError for a name that no layer has, ValueError for another shape.
         """
         changed = [(tree, self._places("params"), "params")]
         if aux:
             changed.append((aux, self._places("aux_params"), "aux_params"))
         dicts = {id(values): values for _, places, _ in changed for values, _, _ in places.values()}
-        before = [(values, dict(values)) for values in dicts.values()]
-        try:
-            for values, places, kind in changed:
-                self._put(values, places, kind)
-            yield
-        finally:
-            for values, old in before:
-                values.update(old)
+        with held_by_this_thread(dicts.keys()):
+            before = [(values, dict(values)) for values in dicts.values()]
+            try:
+                for values, places, kind in changed:
+                    self._put(values, places, kind)
+                yield
+            finally:
+                for values, old in before:
+                    values.update(old)
 
     @checks.named()
     def init(self, seed: int = 0, rule: str | Callable = "xavier", config: dict | None = None) -> Self:
@@ -323,6 +331,26 @@ class Layer:
                 raise
             got = f"{error.obj!r:.60} ({type(error.obj).__name__})"
             raise TypeError(f"{type(self).__name__} takes an array, got {got}: write np.asarray(x)") from error
+
+
+@contextlib.contextmanager
+def held_by_this_thread(keys: Set[int]) -> Iterator[None]:
+    """Inside the with block, other threads that ask for one of these dicts, named by their ids, wait here.
+
+    A thread gets all that it asks for at once, so that no two wait for each other.
+    """
+    thread = threading.get_ident()
+    with RELEASED:
+        RELEASED.wait_for(lambda: all(HOLDERS.get(key, thread) == thread for key in keys))
+        new = keys - HOLDERS.keys()  # the others are held by a block around this one
+        HOLDERS.update(dict.fromkeys(new, thread))
+    try:
+        yield
+    finally:
+        with RELEASED:
+            for key in new:
+                del HOLDERS[key]
+            RELEASED.notify_all()
 
 
 def watched(layer: Layer) -> Callable:

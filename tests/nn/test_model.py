@@ -1,5 +1,7 @@
 """Layers as objects: the parameter tree, initial values, files, and every layer against its function or torch's."""
 
+import threading
+
 import numpy as onp
 import pytest
 
@@ -56,6 +58,27 @@ def test_holding_is_undone():
         assert onp.array_equal(onp.asarray(net.params["scale"]), [4, 4])
         raise ZeroDivisionError
     assert all(net.tree()[name] is value for name, value in before.items())
+
+
+def test_a_thread_that_holds_other_values_waits_for_the_one_that_holds_some():
+    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU()).init(0)
+    own, seen, inside = net.tree(), [], threading.Event()
+    other = {name: np.full_like(value, 7) for name, value in own.items()}
+
+    def work():
+        inside.set()
+        with net.holding(other), net.steps[0].holding({"b": other["0.b"] + 1}):  # again in one thread: it has it
+            seen.append(float(net.tree()["0.w"][0, 0]))
+
+    thread = threading.Thread(target=work)
+    with net.holding({name: np.full_like(value, 3) for name, value in own.items()}):
+        thread.start()
+        inside.wait()
+        thread.join(0.1)
+        assert not seen and net.tree()["0.w"][0, 0] == 3
+    thread.join()
+    assert seen == [7]
+    assert all(net.tree()[name] is value for name, value in own.items())
 
 
 def test_mistakes_are_explained():
