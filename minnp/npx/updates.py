@@ -39,15 +39,7 @@ def adam_update(
     array([ 0.1, -0.1])
     """
     numbers = (beta1, beta2, lr, epsilon)
-    arrays = [a._host if type(a) in ARRAY_TYPES else a for a in (grad, weight, mean, var)]
-    if not state.busy and kernels.takes(*arrays, least=1) and all(map(REAL.__contains__, map(type, numbers))):
-        written = arrays[1:]
-        if all(a.flags.writeable and a.shape == arrays[0].shape for a in written):
-            for a in written if state.tapes else ():
-                release(a)
-            if kernels.call("adam", arrays[0].size, 1, arrays, numbers) is not None:
-                return weight
-    if _on_device((grad, weight, mean, var), numbers):
+    if _on_host((grad, weight, mean, var), numbers) or _on_device((grad, weight, mean, var), numbers):
         return weight
     mean *= beta1
     mean += (1.0 - beta1) * grad
@@ -57,6 +49,22 @@ def adam_update(
     root += epsilon
     weight -= mean / root * lr
     return weight
+
+
+def _on_host(given: tuple, numbers: tuple) -> bool:
+    """Whether the compiled kernel made the step; no name refers to the arrays' memory after it."""
+    arrays = [a._host if type(a) in ARRAY_TYPES else a for a in given]
+    written = arrays[1:]
+    if (
+        state.busy
+        or not kernels.takes(*arrays, least=1)
+        or not all(map(REAL.__contains__, map(type, numbers)))
+        or not all(a.flags.writeable and a.shape == arrays[0].shape for a in written)
+    ):
+        return False
+    for a in written if state.tapes else ():
+        release(a)
+    return kernels.call("adam", arrays[0].size, 1, arrays, numbers) is not None
 
 
 def _on_device(given: tuple, numbers: tuple) -> bool:

@@ -7,6 +7,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp.nn import init, optim
+from minnp.testing import check_grads
 
 torch = pytest.importorskip("torch", reason="torch's results are what ours are compared with")
 RNG = onp.random.default_rng(0)
@@ -60,6 +61,15 @@ def test_every_rule_goes_down_a_bowl_and_keeps_the_dtype(name):
     assert float(np.sum(scale * w * w)) < 0.6 * before
     assert w.dtype == onp.float32
     assert all(value.dtype == onp.float32 for value in config.values() if hasattr(value, "dtype"))
+
+
+@pytest.mark.parametrize("name", optim.RULES)
+def test_a_gradient_goes_through_a_step_without_a_warning(name):
+    def after(w):
+        stepped, _ = optim.RULES[name](w * 1.0, 3 * w**2, {"learning_rate": 0.1})
+        return np.sum(stepped**3)
+
+    check_grads(after, (np.array([1.0, 2.0]),))
 
 
 def test_names():
