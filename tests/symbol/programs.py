@@ -892,6 +892,9 @@ def infer_backwards(L: Any) -> list:
     out.append(c.infer_shape(a=(2, 3), b=(2, 4)))
     e = S.elemwise_add(S.Variable("p"), S.Variable("q", shape=(0, 3)))
     out.append(e.infer_shape(p=(2, 3)))
+    for axis in (0, 1, -1):
+        for keepdims in (False, True):
+            out.append(S.pick(x, S.Variable("i"), axis=axis, keepdims=keepdims).infer_shape(x=(4, 5, 3)))
     return out
 
 

@@ -376,7 +376,7 @@ def pick(data: Any, index: Any, axis: int | None = -1, keepdims: bool = False, m
 def _pick_fill(p: dict, shapes: list) -> list:
     if shapes[0] is not None and shapes[1] is None and p["axis"] is not None:
         axis = p["axis"] % len(shapes[0])
-        shapes[1] = shapes[0][:axis] + ((1,) if p["keepdims"] else ()) + shapes[0][axis + 1 :]
+        shapes[1] = shapes[0][:axis] + shapes[0][axis + 1 :]  # with keepdims, too, which is about the result
     return shapes
 
 
