@@ -67,6 +67,7 @@ def builds(request, monkeypatch):
     """Whether each piece of machine code that was made is the baseline's."""
     if request.param == "long":
         monkeypatch.setattr(lowering, "BRIEF", FEW)
+        monkeypatch.setattr(compiled, "LONG", 0)
     monkeypatch.setattr(compiled, "TRIED", 1 << 17 if request.param == "short" else 0)
     build, found = compiled.Code.build, []
 
@@ -121,6 +122,7 @@ def summed(x):
 
 def test_a_later_run_that_ends_early_leaves_what_it_writes_in_place(builds, monkeypatch):
     monkeypatch.setattr(lowering, "BRIEF", 2000)
+    monkeypatch.setattr(compiled, "LONG", 0)
     f, x = jit(summed), np.arange(50)
     for _ in range(20):
         onp.testing.assert_array_equal(f(x), summed(x))

@@ -11,6 +11,7 @@ import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.cpu import memory
 from minnp.core.loops import axes, blocking, fused, interchanged, jammed, lowering, peeled, simplified, tiled
+from minnp.core.loops import compiled as compiled_loops
 from minnp.core.loops.ir import Alloc, statements
 
 pytest.importorskip("llvmlite")
@@ -176,6 +177,7 @@ PROGRAMS = [
 def no_brief_runs(monkeypatch):
     """First runs end at once, and begin anew in code that is compiled as that of all later runs is."""
     monkeypatch.setattr(lowering, "BRIEF", 0)
+    monkeypatch.setattr(compiled_loops, "LONG", 0)
 
 
 @pytest.fixture

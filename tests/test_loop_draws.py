@@ -630,6 +630,7 @@ def test_the_integers_of_this_numpy_are_known():
 @pytest.mark.parametrize("kind", CLASSES)
 def test_first_runs_are_of_code_that_is_made_in_little_time_and_draw_again_if_it_ends_early(kind, brief, monkeypatch):
     monkeypatch.setattr(lowering, "BRIEF", brief)
+    monkeypatch.setattr(compiled, "LONG", 0)
     monkeypatch.setattr(source, "_REWRITTEN", weakref.WeakKeyDictionary())  # what the other cases compiled
     build, builds = compiled.Code.build, []
     monkeypatch.setattr(compiled.Code, "build", lambda code, *given: builds.append(given[1]) or build(code, *given))

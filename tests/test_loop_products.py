@@ -8,6 +8,7 @@ import pytest
 import minnp.numpy as np
 from minnp import grad, jit, jvp, prange, vmap
 from minnp.core.cpu import products as blas
+from minnp.core.loops import compiled as compiled_loops
 from minnp.core.loops import ir, lowering, products
 
 pytest.importorskip("llvmlite")
@@ -27,6 +28,7 @@ def always(monkeypatch):
 
     monkeypatch.setattr(lowering.Lowering, "do_Multiply", noting)
     monkeypatch.setattr(lowering, "BRIEF", 0)  # first runs end at once, and begin anew in code as all later runs have
+    monkeypatch.setattr(compiled_loops, "LONG", 0)
     monkeypatch.setattr(products, "LARGE", 1)
     monkeypatch.setattr(products, "NARROW", 1)
     monkeypatch.setattr(products, "FEW", 0)

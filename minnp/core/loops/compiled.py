@@ -42,6 +42,7 @@ from .warned import asked, give, risky
 # Steps of baseline code, for each character of LLVM's text, before it is compiled well for another run: a hundredth of
 # the time that this takes.
 TRIED = 10
+LONG = 100  # such steps of one run after which it begins anew in code that is compiled well: a tenth of that time
 CALLED = 1000  # steps in the time of a call of it, which goes through Python
 BUG = "minnp's compiler failed, please report it"
 # Characters of LLVM's text that it compiles in a second, at its levels 2 and 1, and how many an expression becomes.
@@ -357,7 +358,7 @@ class Code:
             if len(text) > FASTER * budget.seconds and not self.agreed:
                 raise NotLowered(f"{len(text)} characters of LLVM's text: more than {budget.seconds} s of compiling")
             level = 0 if baseline else 2 if len(text) < FAST * budget.seconds / 2 else 1
-            code = machine.assemble(text, level)
+            code = machine.assemble(text, level, hurried=level == 1 and len(text) > FAST * budget.seconds)
         except (AssertionError, LookupError, RuntimeError, TypeError) as bug:  # ours: the loop is Python's
             raise NotLowered(f"{BUG}: {type(bug).__name__}: {bug}") from bug
         address = code.get_function_address("kernel")
@@ -368,6 +369,7 @@ class Code:
         if not baseline:
             return function, lowering.errors, address, None, 0
         left = ctypes.c_int64.from_address(code.get_global_value_address("left"))
+        left.value = max(left.value, LONG * len(text))
         return function, lowering.errors, address, left, max(left.value - TRIED * len(text), 0)
 
 
