@@ -1,5 +1,6 @@
 """Functions of short calls as one program: captured so once they were called often, and kept where that is faster."""
 
+import threading
 import traceback
 import warnings
 
@@ -148,6 +149,24 @@ def test_gradients_of_it_are_the_steps(faster):
         f(np.arange(4.0))
     assert grad(lambda x: f(x).sum())(np.arange(4.0)).tolist() == [2, 4, 6, 8]
     assert jit(grad(lambda x: f(x).sum()))(np.arange(4.0)).tolist() == [2, 4, 6, 8]
+
+
+def test_threads_time_it_together(faster):
+    f, failed = jit(path), []
+    expected = path(onp.ones((4, 3)).cumsum(1), onp.eye(3))
+
+    def work():
+        for _ in range(3 * CALLS):
+            way, least, _ = f(np.ones((4, 3)).cumsum(1), np.eye(3))
+            if way.tolist() != expected[0].tolist() or least != expected[1]:
+                failed.append(way)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failed and contests(f)[0].over
 
 
 def test_methods_are_one_program_too(faster):

@@ -205,8 +205,10 @@ class Contest:
     def took(self, seconds: float, whole: bool) -> bool:
         """A call did. Whether the program is found to be faster."""
         (self.program if whole else self.steps).append(seconds)
-        self.over = len(self.program) == len(self.steps) == TURNS
-        return self.over and self.faster()
+        if self.over or min(len(self.program), len(self.steps)) < TURNS:  # other threads may have timed more
+            return False
+        self.over = True
+        return self.faster()
 
     def faster(self) -> bool:
         return min(self.program) < min(self.steps)

@@ -45,8 +45,8 @@ TRIED = 10
 LONG = 100  # such steps of one run after which it begins anew in code that is compiled well: a tenth of that time
 CALLED = 1000  # steps in the time of a call of it, which goes through Python
 BUG = "minnp's compiler failed, please report it"
-# Characters of LLVM's text that it compiles in a second, at its levels 2 and 1, and how many an expression becomes.
-FAST, FASTER, EACH = 400_000, 2_000_000, 80
+# Characters of LLVM's text that it compiles in a second, at its level 2 and hurried; how many an expression becomes.
+FAST, FASTER, EACH = 400_000, 640_000, 80
 NOTHING: dict = {}
 SORTS = ("array", "zeros", "tape", "real", "complex", "truth", "integer", "natural")  # loops.hpp
 COMPLEX = (complex, onp.complexfloating)
