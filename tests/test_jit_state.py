@@ -3843,6 +3843,25 @@ def test_jitted_comparisons_and_hashes_of_objects() -> None:
     assert len({a, b, c}) == 2
 
 
+class Scaled:
+    def __init__(self, factor: float) -> None:
+        self.factor = np.array(factor)
+
+    def __call__(self, x: Any) -> Any:
+        return x * self.factor
+
+
+def test_jitted_objects_are_copied_and_pickled() -> None:
+    f = jit(Scaled(2.0))
+    assert f(np.ones(2)).tolist() == [2, 2]
+    for g in (copy.deepcopy(f), pickle.loads(pickle.dumps(f))):
+        g.function.factor[...] = 3.0
+        assert g(np.ones(2)).tolist() == [3, 3] and f(np.ones(2)).tolist() == [2, 2]
+    assert copy.copy(f).function is f.function
+    partial = jit(functools.partial(operator.mul, 2.0))
+    assert copy.deepcopy(partial)(np.ones(2)).tolist() == pickle.loads(pickle.dumps(partial))(np.ones(2)).tolist()
+
+
 def test_inspect_knows_a_jitted_function_as_the_function() -> None:
     @jit
     async def slowly(a: Any, b: float = 2.0) -> Any:

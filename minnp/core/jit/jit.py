@@ -254,8 +254,9 @@ class Jitted(Dispatch):
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        module, name = self.function.__module__, self.function.__qualname__
-        found = functools.reduce(lambda at, part: getattr(at, part, None), name.split("."), sys.modules.get(module))
+        module, name = (getattr(self.function, fact, None) for fact in ("__module__", "__qualname__"))
+        parts = name.split(".") if isinstance(name, str) else []
+        found = functools.reduce(lambda at, part: getattr(at, part, None), parts, sys.modules.get(module or ""))
         # the name of a decorated function is that of what jit made of it
         return name if found is self else (Jitted, (self.function, self.limit, self.compiler, tuple(self.static)))
 
