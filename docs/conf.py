@@ -21,7 +21,7 @@ project = "minnp"
 author = "The minnp authors"
 project_copyright = "the minnp authors, Apache License 2.0"
 release = version = minnp.__version__
-extensions = ["myst_nb", "sphinx.ext.autodoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
 exclude_patterns = ["_build", "jupyter_execute"]  # what a build writes, the second for myst_nb
 nb_execution_mode = "off"  # what `./run notebooks` wrote is shown
 nb_merge_streams = True

@@ -65,6 +65,8 @@ def test_the_site_builds_without_a_warning(tmp_path):
     pages = "".join(page.read_text() for page in (tmp_path / "reference").glob("*.html"))
     shown = {name.rpartition(".")[2] for name in re.findall(r'id="(minnp\.[\w.]+)"', pages)}
     assert [name for name in public() if name.rpartition(".")[2] not in shown] == []
+    source = set(re.findall(r'href="\.\./_modules/[\w/]+\.html#([\w.]+)"', pages))
+    assert source >= {"grad", "jit", "custom_vjp.defvjp", "Context", "Linear", "GraphModule", "Mesh.split"}
 
 
 def test_the_tables_of_correspondences_name_what_exists():
