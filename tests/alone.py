@@ -50,11 +50,16 @@ def ask(script, *arguments, modules=()):
 
 
 def answer(script, *arguments, options=("-W", "error"), modules=()):
-    """The exit code of the child, negative for a signal, and what it printed."""
+    """The exit code of the child, negative for a signal, and what it printed. A child that takes too long raises
+    TimeoutError."""
     process = started(script, options, modules, os.environ.get("MINNP_BACKEND"))
     with tempfile.NamedTemporaryFile() as said:
         print(json.dumps([said.name, *arguments]), file=process.stdin, flush=True)
-        return os.waitstatus_to_exitcode(int(process.stdout.readline())), Path(said.name).read_text()
+        status, late = json.loads(process.stdout.readline())
+        printed = Path(said.name).read_text()
+        if late:
+            raise TimeoutError(f"{arguments} took longer than {late} s and printed\n{printed[-6000:]}")
+        return os.waitstatus_to_exitcode(status), printed
 
 
 @functools.cache
@@ -66,18 +71,34 @@ def started(script, options, modules, backend):
 
 
 def serve(work, timeout=300):
-    """Call `work` with the arguments that each line of the input has, in a child, and print how that ended."""
+    """Call `work` with the arguments that each line of the input has, in a child, and print how that ended, and the
+    limit in seconds if the child was ended for it: by this process, for the child may have alarms of its own."""
     for line in sys.stdin:
         said, *arguments = json.loads(line)
         if child := forked():
-            print(os.waitpid(child, 0)[1], flush=True)
+            print(json.dumps(awaited(child, timeout)), flush=True)
             continue
-        signal.alarm(timeout)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         with open(said, "w") as file:
             for stream in (1, 2):
                 os.dup2(file.fileno(), stream)
         return work(*arguments)
     return 0
+
+
+def awaited(child, timeout):
+    late = 0
+
+    def end(*_):
+        nonlocal late
+        late = timeout
+        os.kill(child, signal.SIGKILL)
+
+    signal.signal(signal.SIGALRM, end)
+    signal.alarm(timeout)
+    status = os.waitpid(child, 0)[1]
+    signal.alarm(0)
+    return status, late
 
 
 def forked():

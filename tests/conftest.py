@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import ModuleType
 
 # Before NumPy is imported: the tests run side by side on few cores, where a second thread per worker only waits.
@@ -40,6 +40,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
         if not accelerator.missing():
             accelerator.watch()
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Of a test that passes a worker sends one report, not those of its setup and its end, too, which nobody reads: to
+    pack, send and unpack three takes longer than most tests."""
+    workers = [p for p in session.config.pluginmanager.get_plugins() if type(p).__name__ == "WorkerInteractor"]
+    for worker, send in [(w, w.sendevent) for w in workers]:  # of xdist, in each of its processes one
+
+        def sendevent(name: str, send: Callable = send, **what: dict) -> None:
+            report = what["data"] if name == "testreport" else {}
+            if report.get("outcome") != "passed" or report["when"] == "call":
+                send(name, **what)
+
+        worker.sendevent = sendevent
 
 
 @pytest.hookimpl(wrapper=True)

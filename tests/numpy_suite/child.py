@@ -24,4 +24,4 @@ if __name__ == "__main__":
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     for module in ("minnp.numpy", "minnp.numpy.testing", "numpy.testing", "hypothesis"):
         importlib.import_module(module)
-    sys.exit(serve(work))
+    sys.exit(serve(work, timeout=1200))
