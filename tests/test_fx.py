@@ -568,6 +568,50 @@ def test_a_transformer_rewrites() -> None:
     onp.testing.assert_array_equal(onp.asarray(gm(np.array(X))), onp.asarray(net(np.array(X), "test")))
 
 
+def test_a_transformer_keeps_guards_on_arrays() -> None:
+    gm = fx.Transformer(fx.capture(lambda x: np.rot90(x), np.array(X))).transform()
+    onp.testing.assert_array_equal(onp.asarray(gm(np.array(X))), onp.rot90(X))
+
+
+@pytest.mark.parametrize("graph_of", [fx.symbolic_trace, lambda f: fx.capture(f, np.ones(3))])
+def test_arrays_from_outside_have_attributes_of_their_own(graph_of: Any) -> None:
+    first, second = np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0])
+
+    class Scaled(fx.Transformer):
+        def call_function(self, target: Any, args: tuple, kwargs: dict) -> Any:
+            return super().call_function(target, args, kwargs) * second
+
+    gm = Scaled(graph_of(lambda x: x + first)).transform()
+    for module in (gm, copy.deepcopy(gm), pickle.loads(pickle.dumps(gm)), fx.Transformer(gm).transform()):
+        onp.testing.assert_array_equal(onp.asarray(module(np.array(X[0]))), (X[0] + first) * second)
+    copied = copy.deepcopy(gm)
+    copied.recompile()
+    copied.constant_0[...] = 0
+    assert first[0] == 1 and float(copied(np.array(X[0]))[0]) == X[0][0] * 10
+
+    gm = graph_of(lambda x: np.exp(x + first))
+    fx.replace_pattern(gm, lambda x: np.exp(x), lambda x: x * second)
+    onp.testing.assert_array_equal(onp.asarray(gm(np.array(X[0]))), (X[0] + first) * second)
+
+    class Model(nn.model.Layer):
+        def __init__(self) -> None:
+            self.constant_0 = nn.ReLU()
+            self.add_param("constant_1", (3,), init_rule="constant", init_config={"value": 5.0})
+
+        def forward(self, x: Any) -> Any:
+            return self.constant_0(x) * first + second * self.params["constant_1"]
+
+    gm = graph_of(Model().init())
+    onp.testing.assert_array_equal(onp.asarray(gm(np.array(abs(X[0])))), abs(X[0]) * first + second * 5)
+
+
+@pytest.mark.skipif(type(onp.count_nonzero(())) is int, reason="Python's number, which a graph of that NumPy guards")
+def test_a_count_is_a_node() -> None:
+    gm = fx.capture(lambda x: x * np.count_nonzero(x > 0), np.array([1.0, -1.0]))
+    onp.testing.assert_array_equal(onp.asarray(gm(np.array([1.0, 2.0]))), [2, 4])
+    onp.testing.assert_array_equal(onp.asarray(vmap(gm)(np.array([[1.0, 2.0], [1.0, -1.0]]))), [[2, 4], [1, -1]])
+
+
 def test_an_interpreter_sees_every_value() -> None:
     class Shapes(fx.Interpreter):
         def run_node(self, node: fx.Node) -> Any:

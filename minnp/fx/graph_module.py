@@ -14,7 +14,7 @@ from minnp.core.cpu.sources import keep_source
 from minnp.core.graph.codegen import Code
 from minnp.core.graph.graph import Graph
 from minnp.core.graph.interpreter import blame
-from minnp.core.graph.node import attribute
+from minnp.core.graph.node import Node, attribute
 from minnp.core.rows.value import Host
 from minnp.nn.model import Layer, ModelBase
 
@@ -57,6 +57,7 @@ class GraphModule(ModelBase):
         # the traced function's positional arguments; those that are no inputs of the graph, with the only value each
         # may have (ANY: it makes no difference)
         self.specialised: tuple = getattr(root, "specialised", ()) if isinstance(root, GraphModule) else ()
+        self._constants: dict[str, Any] = {}  # the arrays from outside that it holds, by the names of its attributes
         # Layers first: of a layer that is traced through and read, its parameters alone would be taken.
         for node in sorted(graph.nodes, key=lambda n: n.op != "call_module"):
             if node.op in ("get_attr", "call_module") and "constant" not in node.meta and not _has(self, node.target):
@@ -88,9 +89,8 @@ class GraphModule(ModelBase):
     def recompile(self) -> Code:
         """Make the code anew from the graph."""
         for node in self._graph.find_nodes(op="get_attr"):
-            if "constant" in node.meta and not _has(self, node.target):
-                value = node.meta["constant"]
-                setattr(self, node.target, array_of(value) if isinstance(value, Host) else value)
+            if "constant" in node.meta:
+                self._hold(node, node.meta["constant"])
         code = self._code = Code(self._graph, attributes=True)
         # A name for linecache, so that tracebacks and debuggers show the generated lines.
         file = f"<minnp.fx {self.class_name} {next(_SERIAL)}>"
@@ -100,6 +100,16 @@ class GraphModule(ModelBase):
         keep_source(file, code.text, self._run)
         self._has_mode = any(n.args for n in self._graph.find_nodes(op="placeholder", target="mode"))
         return code
+
+    def _hold(self, node: Node, constant: Any) -> None:
+        """Have the array that a node reads in the attribute of its name, or in another where that has another use."""
+        if _has(self, node.target):
+            if self._constants.get(node.target) is constant:
+                return
+            numbered = (f"{node.target}_{k}" for k in itertools.count(1))
+            node.target = next(name for name in numbered if not _has(self, name))
+        self._constants[node.target] = constant
+        setattr(self, node.target, array_of(constant) if isinstance(constant, Host) else constant)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -238,8 +248,8 @@ class GraphModule(ModelBase):
 
         new = object.__new__(type(self))
         memo[id(self)] = new
-        saved = {k: copy.deepcopy(v, memo) for k, v in self.__getstate__().items() if k != "_graph"}
-        vars(new).update(saved)
+        saved = {k: copy.deepcopy(v, memo) for k, v in self.__getstate__().items() if k not in ("_graph", "_constants")}
+        vars(new).update(saved, _constants=dict(self._constants))  # those that the nodes of the copied graph name
         new.graph = self._graph.copy()
         return new
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minnp.core.graph.effects import guard
 from minnp.core.graph.graph import Graph
 from minnp.core.graph.interpreter import Interpreter
 from minnp.core.graph.node import Node
@@ -69,6 +70,8 @@ class Transformer(Interpreter):
         return self.tracer.proxy(self.new_graph.get_attr(target))
 
     def call_function(self, target: Any, args: tuple, kwargs: dict) -> Any:
+        if target is guard:  # what it expects stays as it is; an array would be one from outside
+            return self.new_graph.call_function(guard, (self.tracer.create_arg(args[0]), *args[1:]))
         return self.tracer.create_proxy("call_function", target, args, kwargs)
 
     def call_method(self, target: str, args: tuple, kwargs: dict) -> Any:

@@ -317,10 +317,15 @@ defines(onp.argmax)(spelled(argmax, "a | axis keepdims"))
 defines(onp.argmin)(spelled(argmin, "a | axis keepdims"))
 
 
+COUNTS_ARE_INT = (
+    type(onp.count_nonzero(())) is int
+)  # before NumPy 2.3; such a number of traced data is a guard of a graph
+
+
 @defines(onp.count_nonzero)
 def _count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     n = count_nonzero(as_array(a), axis=axis, keepdims=keepdims)
-    return type(onp.count_nonzero(()))(n) if isinstance(n, onp.integer) and axis is None else n
+    return int(n) if COUNTS_ARE_INT and axis is None and not keepdims else n
 
 
 def _counted(a: Any, axis: Any, where_: Any) -> Any:
