@@ -642,8 +642,8 @@ class Embedding(Layer):
 class Symbolic(Layer):
     """y = the symbol at x: its arguments are this layer's parameters, but for the inputs named in input_shapes.
 
-    Symbolic(net, {"data": (32, 1, 8, 8)}): the shapes settle those of the parameters. net: a symbol of minnp.symbol, or
-    MXNet's.
+    Symbolic(net, {"data": (32, 1, 8, 8)}): the shapes settle those of the parameters. net: a symbol of minnp.symbol, whose
+    auxiliary states are this layer's auxiliary values, or MXNet's, which keeps its own.
 
     >>> h = sym.FullyConnected(sym.Variable("x"), num_hidden=3, name="fc")
     >>> nn.Symbolic(h, {"x": (2, 4)}).init()(np.ones((2, 4))).shape
@@ -668,9 +668,11 @@ class Symbolic(Layer):
         own = function.get_values()
         if any(name not in own for name in function.arguments if name not in inputs):
             self.add_params({name: config for name, config in function.get_params().items() if name not in own})
+        for name, value in function.get_own_states().items():
+            self.add_aux_param(name, value)
 
     def forward(self, *inputs: Any, mode: str | None = None) -> Any:
-        return self.function(**dict(zip(self.inputs, inputs)), **self.params)
+        return self.function(**dict(zip(self.inputs, inputs)), **self.params, **self.aux_params)
 
 
 class Residual(Layer):

@@ -162,3 +162,30 @@ def test_mxnets_own_symbols_convert_and_back() -> None:
     assert sym.to_mxnet(ours).tojson() == theirs.tojson()
     p = {"x": onp.ones((2, 4)), "fc_weight": onp.ones((3, 4)), "fc_bias": onp.zeros(3)}
     close(Function(ours)(**p), Function(theirs)(**p))
+
+
+def normalised(inputs: int = 3) -> Any:
+    s = sym.BatchNorm(sym.Variable("x"), name="bn", fix_gamma=False)
+    return nn.Sequential(nn.Symbolic(s, {"x": (10, inputs)}), nn.Linear(inputs, 2))
+
+
+def test_auxiliary_states_of_a_symbol_are_those_of_its_layer(tmp_path: Any) -> None:
+    rng = onp.random.default_rng(0)
+    x, y = rng.normal(5, 2, (40, 3)).astype("f"), onp.arange(40) % 2
+    options: dict = {"batch_size": 10, "verbose": False}
+    net = normalised()
+    net.fit(x, y, epochs=4, **options)
+    states = net.aux_tree()
+    assert sorted(states) == ["0.bn_moving_mean", "0.bn_moving_var"]
+    assert all(2 < abs(v).max() < 6 for v in states.values())  # of a mean of 5, a variance of 4
+    net.save(tmp_path / "net")
+    other = normalised().init(1).load(tmp_path / "net")
+    onp.testing.assert_array_equal(other(x, mode="test"), net(x, mode="test"))
+    halved = normalised()
+    halved.fit(x, y, epochs=2, checkpoint=tmp_path / "half", **options)
+    again = normalised()
+    again.fit(x, y, epochs=4, checkpoint=tmp_path / "half", resume=True, **options)
+    onp.testing.assert_array_equal(again(x, mode="test"), net(x, mode="test"))
+    net.init(0)
+    assert net.aux_tree()["0.bn_moving_mean"].tolist() == [0, 0, 0]
+    assert other.aux_tree()["0.bn_moving_mean"].tolist() == states["0.bn_moving_mean"].tolist()

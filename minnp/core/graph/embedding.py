@@ -189,6 +189,12 @@ class Function:
         shapes = self._shapes()[2]
         return dict(zip(shapes, self._states_of(shapes), strict=True))
 
+    def get_own_states(self) -> dict[str, ndarray]:
+        """name -> array of every auxiliary state that a call may be given in the place of this one's: copies, to begin
+        with. None of a symbol that its library keeps the states of."""
+        given = self._backend is None and self._known is not None
+        return {n: array_of(onp.array(read(x))) for n, x in self.get_aux_states().items()} if given else {}
+
     def _shapes(self) -> tuple[Shapes, Shapes, Shapes]:
         if self._known is None:
             raise errors.SymbolError(
