@@ -642,8 +642,8 @@ class Embedding(Layer):
 class Symbolic(Layer):
     """y = the symbol at x: its arguments are this layer's parameters, but for the inputs named in input_shapes.
 
-    Symbolic(net, {"data": (32, 1, 8, 8)}): the shapes settle those of the parameters. net: a symbol of minnp.symbol, whose
-    auxiliary states are this layer's auxiliary values, or MXNet's, which keeps its own.
+    Symbolic(net, {"data": (32, 1, 8, 8)}): the shapes settle those of the parameters. net: a symbol of minnp.symbol,
+    whose auxiliary states are this layer's auxiliary values, or MXNet's, which keeps its own.
 
     >>> h = sym.FullyConnected(sym.Variable("x"), num_hidden=3, name="fc")
     >>> nn.Symbolic(h, {"x": (2, 4)}).init()(np.ones((2, 4))).shape
