@@ -6,7 +6,8 @@ import numpy as onp
 import pytest
 
 import minnp
-from minnp import npx
+import minnp.numpy as np
+from minnp import grad, jit, npx
 from minnp.core.rows.primitive import TABLE
 from minnp.npx import cells, normal, norms, recurrent, steps
 from minnp.npx.fused import pulled
@@ -99,3 +100,19 @@ def test_layers_over_time_refuse_arrays_that_do_not_fit(wrong: int) -> None:
                 arrays = [onp.ones(fewer if i == wrong else s, "f4") for i, s in enumerate(given)]
                 with pytest.raises(ValueError, match=f"npx.{f.__name__} of x"):
                     f(*arrays)
+
+
+@pytest.mark.parametrize("shape", [(), (2,), (3, 100)])
+@pytest.mark.parametrize("name", ["erf", "erfinv", "gelu", "sigmoid", "silu", "softplus"])
+def test_half_precision_stays(name, shape):
+    f, x = getattr(npx, name), onp.full(shape, 0.3, onp.float16)
+    total = lambda x: np.sum(f(x))
+    for run in (f, jit(f), grad(total), jit(grad(total))):
+        y = run(np.array(x))
+        assert y.dtype == onp.float16
+        onp.testing.assert_allclose(y.astype(float), run(np.array(x, dtype=float)), rtol=2e-3)
+
+
+def test_a_prelu_without_gamma_says_so():
+    with pytest.raises(ValueError, match="pass gamma="):
+        npx.leaky_relu(np.ones(2), act_type="prelu")

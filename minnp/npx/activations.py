@@ -18,7 +18,7 @@ from ..numpy.facts import either, from_cost, once_imported, spread
 from ..numpy.slopes import strong_product, times
 from ..numpy.ufuncs import absolute, exp, greater, less, sign, square, tanh, where
 from . import normal
-from .chebyshev import ROOT_PI, erf_kernel, erfinv_kernel
+from .chebyshev import ROOT_PI, erf_kernel, erfinv_kernel, in_half
 from .normal import NORMAL
 
 HALF_ROOT = 0.7071067811865476  # 1 / sqrt(2)
@@ -34,13 +34,23 @@ def _inexact(x: Any) -> onp.ndarray:
     return x if x.dtype.kind == "f" else x.astype(float)
 
 
+def _keeping(kernel: Callable) -> Callable:
+    """The kernel for NumPy 1, where a scalar and a Python number are a float64."""
+
+    def run(x: Any, **params: Any) -> Any:
+        y = kernel(x, **params)
+        return y if y.ndim or getattr(x, "dtype", y.dtype).kind != "f" else y.astype(x.dtype)
+
+    return run
+
+
 def _activation(name: str, kernel: Callable, rule: Callable, cost: int = 4, **facts: Any) -> Primitive:
     """A row that acts on each element."""
     params = facts.pop("params", {})
     cases = [((x,), params) for x in (spread(2, 3), onp.array([-30.0, -1e-3, 1e-3, 30.0]))]
     return primitive(
         f"npx.{name}",
-        numpy=kernel,
+        numpy=_keeping(kernel) if onp.__version__.startswith("1.") else kernel,
         vjp=[rule],
         jvp=[rule] if params else "elementwise",  # a trace's short path takes no parameters
         shape=facts.pop("shape", _floating),
@@ -150,6 +160,8 @@ erfinv = primitive(
 
 def _gelu(x: Any) -> onp.ndarray:
     x = _inexact(x)
+    if x.dtype.char == "e":
+        return in_half(_gelu, x)
     if x.dtype.char == "f" and x.size > 64:
         return normal.gelu(x)
     y = erf_kernel(x * x.dtype.type(HALF_ROOT))

@@ -7,6 +7,7 @@ every x >= 0.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
@@ -75,8 +76,13 @@ def _kernels() -> tuple:
 
 
 def erf_kernel(x: Any) -> Any:
-    return _kernels()[0](x)
+    return in_half(_kernels()[0], x)
 
 
 def erfinv_kernel(x: Any) -> Any:
-    return _kernels()[1](x)
+    return in_half(_kernels()[1], x)
+
+
+def in_half(f: Callable, x: Any) -> Any:
+    """f(x), of half precision computed in single."""
+    return f(x.astype("f")).astype("e") if getattr(x, "dtype", None) == onp.float16 else f(x)

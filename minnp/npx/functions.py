@@ -146,13 +146,15 @@ def leaky_relu(
     selu    elu with the constants of Klambauer et al. 2017, for the positive part too
     gelu    the gelu
 
-    Raises ValueError for another act_type.
+    Raises ValueError for another act_type, and for prelu without gamma.
 
     >>> npx.leaky_relu(np.array([-2.0, 2.0]), slope=0.1)
     array([-0.2,  2. ])
     """
     x = as_array(data)
     if act_type == "prelu":
+        if gamma is None:
+            raise ValueError("act_type='prelu' multiplies what is below 0 by gamma: pass gamma=, a number or an array")
         gamma = as_array(gamma)
         return where(x > 0, x, x * (gamma if gamma.ndim == 0 else per_channel(gamma, x.ndim, min(1, x.ndim - 1))))
     if act_type == "selu":
