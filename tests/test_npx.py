@@ -116,3 +116,13 @@ def test_half_precision_stays(name, shape):
 def test_a_prelu_without_gamma_says_so():
     with pytest.raises(ValueError, match="pass gamma="):
         npx.leaky_relu(np.ones(2), act_type="prelu")
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("moving", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_batch_norm_has_the_precision_of_its_parameters_in_either_mode(dtype, moving, training):
+    x, ones, kept = np.ones((3, 2), dtype), np.ones(2, dtype), (np.zeros(2, moving), np.ones(2, moving))
+    run = lambda x: npx.batch_norm(x, ones, ones, *kept, training=training)
+    assert run(x).dtype == jit(run)(x).dtype == grad(lambda x: np.sum(run(x)))(x).dtype == dtype
+    assert kept[0].dtype == moving

@@ -16,7 +16,7 @@ from ..numpy.devices import known, on_device
 from ..numpy.facts import axes_of, axis_of
 from ..numpy.products import matmul
 from ..numpy.reductions import max_, mean, sum_
-from ..numpy.shaping import reshape, transpose
+from ..numpy.shaping import astype, reshape, transpose
 from ..numpy.ufuncs import absolute, power
 from .arguments import check_hints, check_layout, per_channel, sizes
 from .convolutions import conv, conv_transpose, output_size
@@ -252,6 +252,8 @@ def batch_norm(
         center, spread = as_array(moving_mean), as_array(moving_var)
         # on the host it stays an expression, which jit takes apart and fuses with what follows
         y = (normalize_by if on_device(x) else normalized)(x, gamma, beta, center, spread, axis=axis, eps=float(eps))
+        dtype = onp.result_type(x.dtype, gamma.dtype, beta.dtype)  # as in training, whichever the moving ones have
+        y = astype(y, dtype=dtype) if y.dtype != dtype and dtype.kind == "f" else y
     return (y, center, spread) if output_mean_var else y
 
 
