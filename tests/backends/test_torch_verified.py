@@ -8,6 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip install torch")
 
+from alone import ROOT
+
 from minnp.__main__ import main
 from minnp.backends.torch import kernels, registry
 from minnp.backends.torch import verify as differential
@@ -88,6 +90,13 @@ def test_three_hundred_functions_and_methods_run_on_the_device_operators_not_cou
     methods = {*kinds["methods"]}
     newer = onp.lib.NumpyVersion(onp.__version__) >= "2.0.0"  # which has more names
     assert len({n for n in names if not n.startswith("npx.")}) + len(methods) >= (330 if newer else 300)
+
+
+@pytest.mark.skipif(not onp.__version__.startswith("2.4."), reason="the guide counts the names of NumPy 2.4")
+def test_the_guide_counts_what_runs_on_the_device_and_what_is_composed():
+    guide = (ROOT / "docs" / "guide" / "backends.md").read_text()
+    count = sum(map(len, own_kernels("torch").values()))
+    assert f"With NumPy 2.4, {count} functions" in guide and f"{len(composed.listed())} of these" in guide
 
 
 def test_the_list_is_renewed_by_python_m_minnp_verify_torch(tmp_path, monkeypatch, capsys):
