@@ -7,6 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -85,9 +86,16 @@ class NamesTable(SphinxDirective):
         for line in table.table(scipy=prefix == "scipy."):
             mine = not line.name.startswith(("npx.", "scipy.")) if prefix == "" else line.name.startswith(prefix)
             if mine and line.made not in ("value", "module"):
-                rows += [f"   * - ``{line.name}``", f"     - {line.made}", f"     - {prose(line.gradient) or '-'}"]
-        head = [".. list-table::", "   :header-rows: 1", "", "   * - name", "     - made as", "     - gradient"]
-        return self.parse_text_to_nodes("\n".join([*head, *rows]))
+                gradient, _ = self.parse_inline(prose(line.gradient) or "-")
+                rows.append(row([nodes.literal(line.name, line.name)], [nodes.Text(line.made)], gradient))
+        head = row(*[[nodes.Text(title)] for title in ("name", "made as", "gradient")])
+        columns = [nodes.colspec(colwidth=33) for _ in range(3)]
+        group = nodes.tgroup("", *columns, nodes.thead("", head), nodes.tbody("", *rows), cols=3)
+        return [nodes.table("", group)]
+
+
+def row(*cells):
+    return nodes.row("", *[nodes.entry("", nodes.paragraph("", "", *cell)) for cell in cells])
 
 
 def rewrite(app, what, name, obj, options, lines):

@@ -63,6 +63,7 @@ def test_the_site_builds_without_a_warning(tmp_path):
         for link in re.findall(r'(?:href|src)="([^"#?]+)', page.read_text()):
             assert link.startswith("https://") or (page.parent / link).exists(), f"{page} links to {link}"
     pages = "".join(page.read_text() for page in (tmp_path / "reference").glob("*.html"))
+    assert "<li></li>" not in pages  # what a "-" alone is in reStructuredText
     shown = {name.rpartition(".")[2] for name in re.findall(r'id="(minnp\.[\w.]+)"', pages)}
     assert [name for name in public() if name.rpartition(".")[2] not in shown] == []
     source = set(re.findall(r'href="\.\./_modules/[\w/]+\.html#([\w.]+)"', pages))
