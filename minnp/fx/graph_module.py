@@ -15,6 +15,7 @@ from minnp.core.graph.codegen import Code
 from minnp.core.graph.graph import Graph
 from minnp.core.graph.interpreter import blame
 from minnp.core.graph.node import Node, attribute
+from minnp.core.graph.proxy import Proxy
 from minnp.core.rows.value import Host
 from minnp.nn.model import Layer, ModelBase
 
@@ -57,6 +58,8 @@ class GraphModule(ModelBase):
         # the traced function's positional arguments; those that are no inputs of the graph, with the only value each
         # may have (ANY: it makes no difference)
         self.specialised: tuple = getattr(root, "specialised", ()) if isinstance(root, GraphModule) else ()
+        # the only shapes that inputs may have, by name; inputs that are not here may have any
+        self.shapes: dict[str, tuple[int, ...]] = dict(root.shapes) if isinstance(root, GraphModule) else {}
         self._constants: dict[str, Any] = {}  # the arrays from outside that it holds, by the names of its attributes
         # Layers first: of a layer that is traced through and read, its parameters alone would be taken.
         for node in sorted(graph.nodes, key=lambda n: n.op != "call_module"):
@@ -117,8 +120,10 @@ class GraphModule(ModelBase):
         return signature.replace(parameters=list(signature.parameters.values())[1:])
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The graph's output."""
+        """The graph's output. Raises ValueError for an input of another shape than `shapes` says."""
         try:
+            if self.shapes:
+                self._check_shapes(args, kwargs)
             if self.specialised:
                 args, kwargs = self._without_specialised(args, kwargs)
             if self._has_mode and "mode" in kwargs and kwargs["mode"] is None:
@@ -127,6 +132,13 @@ class GraphModule(ModelBase):
         except Exception as error:
             blame(error, self._run, self._code.lines)
             raise
+
+    def _check_shapes(self, args: tuple, kwargs: dict) -> None:
+        names = [n.target for n in self._graph.find_nodes(op="placeholder")]
+        for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+            wanted = self.shapes.get(name)
+            if wanted is not None and not isinstance(value, Proxy) and np.shape(value) != wanted:
+                raise ValueError(f"{name} has shape {np.shape(value)}; the graph is that of arrays of shape {wanted}")
 
     def _without_specialised(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """The arguments without those the graph was traced for, which may be given again, as they were."""

@@ -77,7 +77,10 @@ class Model:
 
         names, model = [*self.inputs[: len(args)], *inputs], Model(self.symbol, self.params, self.states)
         given = [x if hasattr(x, "dtype") else np.asarray(x) for x in (*args, *inputs.values())]
-        return fold_convolutions(capture(lambda *arrays: model(**dict(zip(names, arrays, strict=True))), *given))
+        module = capture(lambda *arrays: model(**dict(zip(names, arrays, strict=True))), *given)
+        inputs = module.graph.find_nodes(op="placeholder")
+        module.shapes = {n.target: x.shape for n, x in zip(inputs, given, strict=True)}
+        return fold_convolutions(module)
 
     def save(self, prefix: str, epoch: int) -> None:
         """Write PREFIX-symbol.json and PREFIX-0000.params, which MXNet reads."""

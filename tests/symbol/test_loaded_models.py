@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import minnp
 import minnp.numpy as np
 import minnp.symbol as sym
-from minnp import errors, grad
+from minnp import errors, fx, grad
 
 R = onp.random.default_rng(0)
 
@@ -67,6 +68,14 @@ def test_a_frozen_model_predicts_as_the_model_did(tmp_path: Path) -> None:
     assert "conv_act" in frozen.code and "sqrt" not in frozen.code
     with pytest.raises(ValueError):
         frozen(x[:, :, :5])
+
+
+def test_a_frozen_model_refuses_other_shapes() -> None:
+    frozen = sym.Model(sym.SequenceReverse(sym.Variable("data")), {}).freeze(np.zeros((2, 3)))
+    for module in (frozen, pickle.loads(pickle.dumps(frozen)), fx.Transformer(frozen).transform()):
+        assert module(np.zeros((2, 3))).shape == (2, 3)
+        with pytest.raises(ValueError, match=r"has shape \(5, 3\); the graph is that of arrays of shape \(2, 3\)"):
+            module(np.zeros((5, 3)))
 
 
 def test_errors(tmp_path: Path) -> None:
