@@ -440,7 +440,7 @@ def test_gradients_where_minima_and_bounds_are_equal_to_what_they_are_of():
             numpy.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("n", [0, 1, 511, 512, 513, 1300])
+@pytest.mark.parametrize("n", [0, 1, 512, *(pytest.param(n, marks=pytest.mark.long) for n in (511, 513, 1300))])
 def test_what_one_element_settles_of_all(n):
     def f(x, y, least):
         s = 0.0

@@ -377,6 +377,7 @@ def test_draws_are_constants_of_a_gradient():
             numpy.testing.assert_allclose(g(x, rng), expected, rtol=1e-14)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", CLASSES)
 def test_arrays_of_draws_are_numpys(kind):
     """Every method, in one loop: one gives numbers to the next."""

@@ -342,6 +342,7 @@ def weighted_by_one(A, B, w):
     return s
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("f", [weighted, weighted_in_place, weighted_by_one])
 @pytest.mark.parametrize("wrt", [0, (0, 1, 2)])
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
