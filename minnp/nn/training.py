@@ -100,13 +100,22 @@ def iterator(x: Any, y: Any, batch_size: int, **options: Any) -> Any:
     """x itself when it is an iterator of batches, else one over its batches, or over the arrays x, y."""
     if y is None and hasattr(x, "reset"):
         return x
-    if y is None and hasattr(x, "__iter__") and not hasattr(x, "shape") and not isinstance(x, list | tuple | dict):
+    of_arrays = hasattr(x, "shape") or (isinstance(x, list | tuple | dict) and not are_batches(x))
+    if y is None and hasattr(x, "__iter__") and not of_arrays:
         return Batches(x)
     return NDArrayIter(x, y, batch_size, last_batch_handle="keep", **options)
 
 
+def are_batches(x: Any) -> bool:
+    """Whether it is a list or tuple of batches, tuples (x, y) of arrays or DataBatch; lists of arrays are inputs."""
+    is_pair = lambda item: isinstance(item, tuple) and len(item) == 2 and all(hasattr(a, "shape") for a in item)
+    is_batch = lambda item: hasattr(item, "label") or is_pair(item)
+    return isinstance(x, list | tuple) and len(x) > 0 and all(map(is_batch, x))
+
+
 def unpacked(data: Any) -> tuple[Any, Any]:
-    return tuple(data) if isinstance(data, list | tuple) and len(data) == 2 else (data, None)
+    pair = isinstance(data, list | tuple) and len(data) == 2 and not are_batches(data)
+    return tuple(data) if pair else (data, None)
 
 
 def measure(

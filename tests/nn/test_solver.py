@@ -268,6 +268,17 @@ def test_fit_prints_a_line_for_each_epoch(capsys):
     assert len(lines) == 2 and lines[1].startswith("(Epoch 2 / 2) loss: ") and "val_accuracy" in lines[1]
 
 
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_list_of_batches_is_an_iterable_of_batches(kind):
+    batches = kind((X[i : i + 20], Y[i : i + 20]) for i in range(0, 120, 20))
+    ours = net()
+    history = ours.fit(batches, epochs=2, verbose=False, validation_data=batches[:2])
+    iterated, measured = nn.io.Batches(batches), nn.io.Batches(batches[:2])
+    assert history == net().fit(iterated, epochs=2, verbose=False, validation_data=measured)
+    assert ours.evaluate(batches) == ours.evaluate(nn.io.Batches(batches))
+    assert_same(ours.predict(batches), ours.predict(nn.io.Batches(batches)))
+
+
 def test_fit_on_iterators_and_bad_arguments():
     train, test = iterators()
     history = net().fit(train, validation_data=test, epochs=2, verbose=False)
