@@ -43,7 +43,7 @@ try:
     jax.config.update("jax_enable_x64", True)
 except ImportError:
     jax = None
-SECONDS, CALLS = 0.5, 3000  # of calls of one program: no longer, and no more
+SECONDS, CALLS = 1.0, 3000  # of calls of one program: no longer, and no more
 LEAST = 0.3  # MB of a peak: less is the counters' error
 M_MMAP_THRESHOLD, PAGE = -3, 4096  # of mallopt
 PLAIN, OURS = functions(numpy), functions(minnp.numpy)

@@ -55,8 +55,7 @@ MANY_PATHS = 3  # to tell so many apart is timed
 TIMED, PLAIN, WORTH = 12, 4, 20e-6  # so many calls by paths, and of the function, where a call takes such seconds
 SHORT = 2e-4  # seconds of a call with compiled loops, from which on the function as it is is not tried beside it
 FEW = 4  # calls by a path of unrolled loops that are timed
-OFTEN, VERY_OFTEN = 64, 1024  # calls after which a function may be captured as one program, and no longer is
-TURNS = 16  # so many calls of either kind are timed
+OFTEN, TURNS = 32, 8  # calls after which a function may be captured as one program; so many of either kind are timed
 LONGER, LONG_CALL = 4, 0.1  # a call of the function that takes so many times as long, and such seconds, is no way
 LIMIT = 32  # paths per key, and keys per function, before jit says that a function keeps making new ones
 
@@ -179,7 +178,7 @@ class Trial:
 
 class Contest:
     """Whether a function of short calls is faster as one program than as the steps of its graph: once it was called
-    often, and its loops are compiled well, it is captured as one, too, and calls of either kind are timed by turns.
+    often it is captured as one, too, and calls of either kind are timed by turns. What is faster is compiled well.
 
     whole    the path that is one program, if there is one
     over     whether it is known
@@ -191,12 +190,9 @@ class Contest:
         self.steps: list[float] = []  # seconds of calls
         self.program: list[float] = []
 
-    def begins(self, path: Specialisation) -> bool:
+    def begins(self) -> bool:
         """Whether the next call is captured."""
         if self.captured or len(self.steps) < OFTEN:
-            return False
-        if not path.settled():
-            self.over = len(self.steps) > VERY_OFTEN
             return False
         self.captured, self.over = True, min(self.steps) > SHORT
         self.steps.clear()
@@ -441,7 +437,7 @@ class Jitted(Dispatch):
         self, contest: Contest, key: Any, exact: Any, marked: tuple, paths: list, values: list, leaves: list, *call: Any
     ) -> Any:
         """`_run` while it is timed, by turns with that of the whole function."""
-        if contest.begins(paths[0]):
+        if contest.begins():
             out = self._capture(key, exact, marked, leaves, values, *call[:2], whole=contest.whole)
             contest.over = not contest.whole
             return out

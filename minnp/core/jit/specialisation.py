@@ -129,10 +129,6 @@ class Specialisation:
         self.finish = self._finishing(len(results))
         self.plan = None if fastpath is None or self.streams else self._plan(len(results))
 
-    def settled(self) -> bool:
-        """Whether its loops are compiled well."""
-        return all(row.code.built for row in self.loops)
-
     def _plan(self, count: int) -> Any:
         captured = self.captured
         form: Any = ... if captured.changes else captured.rebuild(list(range(count)))

@@ -80,7 +80,6 @@ class Code:
         # what was compiled in a tenth of the time, for the first run, and for later ones while all were short
         self.baseline: dict[tuple, tuple] = {}
         self.speculative = False  # whether products may be no numbers where one factor is zero (Lowering)
-        self.often = False  # whether it is known to run again and again
         self.trying = 0  # the thread of the first run; it lends no arrays
         self.warns = not agreed and any(
             risky(e) for s in statements(program.body) for x in expressions(s) for e in walk(x)
@@ -104,7 +103,7 @@ class Code:
     def first_run(self) -> Iterator[None]:
         """Where a run may be the first one, that of code compiled in little time: a graph often has another program
         instead, the derivative or a part of this one, and a program may run once."""
-        if not (self.built or self.often):
+        if not self.built:
             self.trying = get_ident()
         try:
             yield

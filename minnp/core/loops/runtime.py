@@ -725,7 +725,6 @@ def _compiled(site: Site, f: Any, given: dict, names: dict, varied: set, by_valu
         program = translate(site.tree, "loop", given, outside, site.wanted, by_value)
         program.file, program.line = f.__code__.co_filename, site.tree.lineno
         found.code = Code(program, failure)
-        found.code.often = site.optional
         found.row = LoopRow(found.code)
         if found.row.together and not site.optional:
             say(f, site.tree.lineno, found.row.together, "one thread")
