@@ -335,6 +335,12 @@ def flip(m: Any, axis: Any = None, out: Any = None) -> NumpySymbol:
 
 
 @np.enter
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> NumpySymbol:
+    """numpy.rot90; MXNet runs none without axes."""
+    return called("_npi_rot90", m, k=k, axes=axes)
+
+
+@np.enter
 def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0, **options: Any) -> NumpySymbol:
     """numpy.pad by pairs, one for each axis; MXNet's function forgets constant_values."""
     if mode == "constant":
@@ -360,7 +366,7 @@ def pinv(a: Any, rcond: Any = 1e-15, hermitian: bool = False) -> NumpySymbol:
 
 @np.enter
 def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> NumpySymbol:
-    """numpy.split, as MXNet has it."""
+    """numpy.array_split."""
     return np.split(ary, indices_or_sections, axis)
 
 

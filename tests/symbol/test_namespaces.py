@@ -36,6 +36,8 @@ PROGRAMS: dict[str, Any] = {
     "new": lambda np, x, y: x + np.zeros((3, 1)) + np.ones((1, 4)) + np.arange(4) + np.full((3, 1), 2.5) + np.eye(3, 4),
     "like": lambda np, x, y: np.ones_like(x) + np.zeros_like(y) + np.full_like(x, 3),
     "more lists": lambda np, x, y: np.append(x, y, axis=1)[:, 2:6] + np.append(x, y)[3] + np.array_split(x, 3)[1],
+    "unequal parts": lambda np, x, y: np.array_split(x, 2)[0] + np.array_split(y, 2)[1],
+    "quarter turns": lambda np, x, y: np.rot90(x) + np.rot90(y, 3) + np.rot90(x, k=-1, axes=(1, 0)),
     "quantiles": lambda np, x, y: (
         np.percentile(x, 30, axis=1) + np.quantile(y, 0.7) + np.quantile(x, 0.5, axis=(0,))[0]
     ),

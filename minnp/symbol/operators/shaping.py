@@ -184,8 +184,9 @@ operator("SliceChannel", split, ("data",), "num_outputs:int axis:int=1 squeeze_a
 
 
 def split_at(data: Any, indices: Shape, axis: int = 1, squeeze_axis: bool = False, sections: int = 0) -> Any:
-    """data in `sections` equal parts along an axis, or cut before each of the indices, of which the first is 0."""
-    parts = np.split(data, sections if sections else list(indices[1:]), axis)
+    """data in `sections` parts along an axis, the first ones longer by one where they are not equal, or cut before
+    each of the indices, of which the first is 0."""
+    parts = np.array_split(data, sections or list(indices[1:]), axis)
     return _parts(parts, axis, squeeze_axis)
 
 
