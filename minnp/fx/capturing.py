@@ -25,8 +25,9 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     Any other loop is unrolled.
 
     The arrays among the arguments are its inputs (nested ones one by one); all else is part of the graph. What Python
-    asked of the data is a guard: called with arguments that take another way, the module raises. f's own arguments
-    are not written.
+    asked of the data is a guard: called with arguments that take another way, the module raises. What it asked of
+    shapes, as by `len(x)`, is a number of the graph without a guard: for other shapes capture f again. f's own
+    arguments are not written.
 
     >>> program = fx.capture(lambda x: np.exp(x) + 1, np.ones(3))
     >>> program(np.zeros(2))
