@@ -634,3 +634,28 @@ def test_custom_jvp_takes_arguments_by_name() -> None:
     assert grad(lambda a: f(a, b=2.0))(3.0) == 2.0
     assert grad(lambda a: f(b=a, a=5.0))(3.0) == 5.0
     assert grad(lambda a: f(a=a))(2.0) == 3.0
+
+
+@pytest.mark.parametrize("mode", ["reverse", "forward"])
+def test_jacobians_of_trees(mode):
+    p = {"a": np.array([1.0, 3.0]), "b": 2.0}
+    f = lambda p: (p["a"] * p["b"], {"s": p["a"].sum()})
+    for run in (jacobian(f, mode=mode), jit(jacobian(f, mode=mode))):
+        product, total = run(p)
+        assert product["a"].tolist() == [[2, 0], [0, 2]] and product["b"].tolist() == [1, 3]
+        assert total["s"]["a"].tolist() == [1, 1] and total["s"]["b"] == 0
+    one = jacobian(lambda x: (x, x[0] * 1j), mode=mode)(np.ones(2))
+    assert one[0].tolist() == [[1, 0], [0, 1]] and one[1].tolist() == [1j, 0]
+
+
+def test_hessians_of_trees():
+    h = hessian(lambda p: np.sum(p["a"] ** 2) * p["b"])({"a": np.array([1.0, 3.0]), "b": 2.0})
+    assert h["a"]["a"].tolist() == [[4, 0], [0, 4]] and h["b"]["b"] == 0
+    assert h["a"]["b"].tolist() == h["b"]["a"].tolist() == [2, 6]
+
+
+def test_jacobians_of_several_arguments_say_how():
+    with pytest.raises(TypeError, match=r"write lambda p: f\(\*p\)"):
+        jacobian(lambda a, b: a * b, (0, 1))(np.ones(2), np.ones(2))
+    with pytest.raises(TypeError, match="got str"):
+        jacobian(lambda p: p["a"])({"a": np.ones(2), "b": "text"})

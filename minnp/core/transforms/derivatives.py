@@ -45,15 +45,16 @@ def _basis(x: ndarray) -> list[onp.ndarray]:
 
 
 def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Callable:
-    """A function that returns the Jacobian of f with respect to one array argument: shape [*out, *in].
+    """A function that returns the Jacobian of f with respect to one argument: shape [*out, *in].
 
-    argnum   which argument, by place or name, however it is given
+    argnum   which argument, by place or name, however it is given: a number, an array or a tree of these
     mode     "reverse": one backward pass per element of the result; "forward": one forward pass per element of the
              argument (cheaper where the argument is the smaller). Both give the same numbers.
-    A result that is a tree of arrays gives a tree of Jacobians; a complex result of a real argument a complex one.
+    A result that is a tree of arrays gives a tree of Jacobians, and so does each of its leaves where the argument is a
+    tree; a complex result of a real argument a complex one.
 
-    Raises TypeError for an argument that is no array or number, or an array of integers, ValueError for another mode,
-    or forward mode of an empty one.
+    Raises TypeError for an argument that is, or holds, no array or number, or an array of integers, and for several
+    argnums, ValueError for another mode, or forward mode of an empty argument.
 
     >>> jacobian(np.cumsum)(np.ones(2)).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
@@ -66,15 +67,22 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
     def jac(*args: Any, **kwargs: Any) -> Any:
         if state.busy and (tracer := recording()) is not None:
             return tracer.transformed("jacobian", f, {"argnum": argnum, "mode": mode}, args, kwargs)
+        if not isinstance(argnum, (int, str)):
+            what = f"jacobian and hessian are with respect to one argument, got argnum={argnum!r}"
+            raise TypeError(f"{what}: for several, write lambda p: f(*p) and give it a tuple")
         at = argnum if isinstance(argnum, int) or argnum in kwargs else position(f, argnum, args)
         try:
             x = kwargs[at] if isinstance(at, str) else args[at]
         except (IndexError, KeyError):
             raise TypeError(absent("jacobian", f, argnum, args, kwargs)) from None
-        if not isinstance(x, LEAVES):
-            raise TypeError(f"jacobian wants an array argument, got {type(x).__name__}; use vjp or jvp for trees")
-        x = x if type(x) in ARRAY_TYPES else array_of(argument_value(x))
-        has_slope(x, "jacobian")
+        given, of_tree = tree_flatten(x)
+        for leaf in given:
+            if not isinstance(leaf, LEAVES):
+                raise TypeError(f"jacobian wants numbers and arrays, alone or in a tree, got {type(leaf).__name__}")
+        given = [leaf if type(leaf) in ARRAY_TYPES else array_of(argument_value(leaf)) for leaf in given]
+        for leaf in given:
+            has_slope(leaf, "jacobian")
+        x = of_tree(given)
         inner = staged(f)
 
         def of_x(x: Any) -> Any:
@@ -85,40 +93,55 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
         stack = TABLE["stack"]
         reshape = TABLE["reshape"]
         if mode == "forward":
-            columns = [tree_flatten(jvp(of_x, (x,), (e,))[1]) for e in _basis(x)]
-            if not columns:
-                raise ValueError("jacobian of an empty argument in forward mode; use mode='reverse'")
-            rebuild = columns[0][1]
-            parts = [list(c) for c in zip(*[c for c, _ in columns], strict=True)]
-            return rebuild([reshape(stack(*p, axis=-1), shape=(*p[0].shape, *x.shape)) for p in parts])
+            made: list[list] = []  # of each leaf of the argument the parts, one for each leaf of the result
+            for j, leaf in enumerate(given):
+                columns = []
+                for e in _basis(leaf):
+                    along = [onp.zeros(o.shape, o.dtype) for o in given]
+                    along[j] = e
+                    column, rebuild = tree_flatten(jvp(of_x, (x,), (of_tree(along),))[1])
+                    columns.append(column)
+                if not columns:
+                    raise ValueError("jacobian of an empty argument in forward mode; use mode='reverse'")
+                parts = zip(*columns, strict=True)
+                made.append([reshape(stack(*p, axis=-1), shape=(*p[0].shape, *leaf.shape)) for p in parts])
+            return rebuild([of_tree(list(of_leaf)) for of_leaf in zip(*made, strict=True)])
         out, pullback = vjp(of_x, x)
         leaves, rebuild = tree_flatten(out)
         leaves = [o if type(o) in ARRAY_TYPES else array_of(onp.asarray(o)) for o in leaves]
         with_slope([read(o) for o in leaves], out)
+        pulled = lambda seeds: tree_flatten(pullback(rebuild(seeds))[0])[0]
         jacobians = []
         for k, leaf in enumerate(leaves):
             rows = []
             for e in _basis(leaf):
                 seeds = [onp.zeros(o.shape, o.dtype) for o in leaves]
                 seeds[k] = e
-                row = pullback(rebuild(seeds))[0]
-                if leaf.dtype.kind == "c" and row.dtype.kind != "c":  # the imaginary part comes with another cotangent
-                    seeds[k] = -1j * e
-                    row = row + 1j * pullback(rebuild(seeds))[0]
+                row = pulled(seeds)
+                if leaf.dtype.kind == "c" and any(r.dtype.kind != "c" for r in row):
+                    seeds[k] = -1j * e  # the imaginary part comes with another cotangent
+                    row = [r if r.dtype.kind == "c" else r + 1j * i for r, i in zip(row, pulled(seeds), strict=True)]
                 rows.append(row)
-            if rows:
-                jacobians.append(reshape(stack(*rows, axis=0), shape=(*leaf.shape, *x.shape)))
-            else:
-                jacobians.append(array_of(onp.zeros((*leaf.shape, *x.shape), x.dtype)))
+            jacobians.append(
+                of_tree(
+                    [
+                        reshape(stack(*[row[j] for row in rows], axis=0), shape=(*leaf.shape, *a.shape))
+                        if rows
+                        else array_of(onp.zeros((*leaf.shape, *a.shape), a.dtype))
+                        for j, a in enumerate(given)
+                    ]
+                )
+            )
         return rebuild(jacobians)
 
     return jac
 
 
 def hessian(f: Callable, argnum: int | str = 0) -> Callable:
-    """A function that returns the Hessian of a scalar f with respect to one array argument: shape [*in, *in].
+    """A function that returns the Hessian of a scalar f with respect to one argument: shape [*in, *in].
 
-    argnum   which argument, by place or name, however it is given
+    argnum   which argument, by place or name, however it is given: a number, an array, or a tree of these, for which
+             there is a Hessian for each two leaves: h["a"]["b"]
 
     The gradient is recorded once and walked back once for each of its elements.
 
