@@ -6,6 +6,7 @@ import copy
 import json
 import operator
 import pickle
+import re
 import subprocess
 import sys
 from typing import Any
@@ -839,3 +840,53 @@ def test_byteswap_in_place_is_a_write():
     y, z = minnp.fx.symbolic_trace(f)(x)
     assert y.tolist() == [1, 512, 1] and z.tolist() == [512, 1]
     assert minnp.fx.symbolic_trace(lambda x: x.byteswap() + x)(x).tolist() == [257, 514, 257]
+
+
+SIZED: list[Any] = [  # (a function, its arguments, arguments of other sizes)
+    (lambda x: x.sum() / len(x), [np.ones(2)], [np.ones(5)]),
+    (lambda x: x.reshape(len(x), -1), [np.ones((2, 3))], [np.ones((4, 3))]),
+    (lambda x: np.zeros(x.shape) + x.sum(), [np.ones(2)], [np.ones(5)]),
+    (lambda x, y: x[np.arange(len(x)), y], [np.ones((2, 3)), np.array([0, 1])], [np.ones((4, 3)), np.arange(4) % 3]),
+]
+
+
+@pytest.mark.parametrize(("f", "given", "others"), SIZED)
+def test_a_captured_graph_in_which_sizes_are_numbers_refuses_other_sizes(f: Any, given: list, others: list) -> None:
+    gm = fx.capture(f, *given)
+    onp.testing.assert_array_equal(gm(*given), f(*given))
+    ways = [gm, jit(gm), copy.deepcopy(gm), fx.Transformer(gm).transform()]
+    if len(given) == 1:
+        (name,) = [n.target for n in gm.graph.find_nodes(op="placeholder")]
+        ways += [lambda x: gm(**{name: x})]
+        ways += [lambda x: grad(lambda x: np.sum(gm(x)))(x), lambda x: vmap(gm)(np.stack([x, x]))]
+    for run in ways:
+        with pytest.raises(
+            ValueError, match=rf"of shapes {re.escape(str(given[0].shape))}.*capture the function again"
+        ):
+            run(*others)
+    onp.testing.assert_array_equal(gm(*given), f(*given))
+
+
+def test_a_captured_graph_takes_sizes_for_which_it_is_the_same() -> None:
+    counted = []
+
+    def f(x: Any) -> Any:
+        counted.append(len(counted))
+        return np.exp(x - np.mean(x)) @ np.ones(3)
+
+    gm = fx.capture(f, np.ones((2, 3)))
+    for _ in range(3):
+        for n in (2, 5, 7):
+            x = np.arange(3.0 * n).reshape(n, 3)
+            onp.testing.assert_allclose(gm(x), f(x))
+            onp.testing.assert_allclose(grad(lambda x: gm(x).sum())(x), grad(lambda x: f(x).sum())(x), atol=1e-12)
+    assert len(counted) == 1 + 9 * 2 + 2  # captured once more for each of two other sizes
+    again = pickle.loads(pickle.dumps(fx.capture(np.exp, np.ones(2))))
+    assert again(np.zeros(3)).tolist() == [1, 1, 1]
+
+
+def test_a_captured_net_trains_on_batches_of_other_sizes() -> None:
+    make = lambda: nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).init(0)
+    x, y = onp.random.default_rng(0).normal(size=(44, 4)).astype("f"), onp.arange(44) % 3
+    gm, options = fx.capture(make(), x[:2]), {"epochs": 2, "batch_size": 16, "verbose": False}
+    onp.testing.assert_allclose(gm.fit(x, y, **options)["loss"], make().fit(x, y, **options)["loss"], rtol=1e-5)

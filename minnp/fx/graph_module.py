@@ -60,6 +60,8 @@ class GraphModule(ModelBase):
         self.specialised: tuple = getattr(root, "specialised", ()) if isinstance(root, GraphModule) else ()
         # the only shapes that inputs may have, by name; inputs that are not here may have any
         self.shapes: dict[str, tuple[int, ...]] = dict(root.shapes) if isinstance(root, GraphModule) else {}
+        # what tells, of a captured function, whether the graph is that of inputs of other sizes (capturing.Sizes)
+        self.sizes: Any = root.sizes if isinstance(root, GraphModule) else None
         self._constants: dict[str, Any] = {}  # the arrays from outside that it holds, by the names of its attributes
         # Layers first: of a layer that is traced through and read, its parameters alone would be taken.
         for node in sorted(graph.nodes, key=lambda n: n.op != "call_module"):
@@ -120,9 +122,10 @@ class GraphModule(ModelBase):
         return signature.replace(parameters=list(signature.parameters.values())[1:])
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The graph's output. Raises ValueError for an input of another shape than `shapes` says."""
+        """The graph's output. Raises ValueError for an input of another shape than `shapes` says, or for which a
+        captured function has another graph."""
         try:
-            if self.shapes:
+            if self.shapes or self.sizes is not None:
                 self._check_shapes(args, kwargs)
             if self.specialised:
                 args, kwargs = self._without_specialised(args, kwargs)
@@ -139,6 +142,8 @@ class GraphModule(ModelBase):
             wanted = self.shapes.get(name)
             if wanted is not None and not isinstance(value, Proxy) and np.shape(value) != wanted:
                 raise ValueError(f"{name} has shape {np.shape(value)}; the graph is that of arrays of shape {wanted}")
+        if self.sizes is not None:
+            self.sizes.check([*args, *(kwargs[n] for n in names[len(args) :] if n in kwargs)])
 
     def _without_specialised(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """The arguments without those the graph was traced for, which may be given again, as they were."""
@@ -249,7 +254,7 @@ class GraphModule(ModelBase):
 
     def __getstate__(self) -> dict:
         made = ("_code", "_run", "_has_mode")
-        return {k: v for k, v in vars(self).items() if k not in made}
+        return {k: v for k, v in vars(self).items() if k not in made} | {"sizes": None}
 
     def __setstate__(self, saved: dict) -> None:
         vars(self).update(saved)
@@ -261,7 +266,8 @@ class GraphModule(ModelBase):
         new = object.__new__(type(self))
         memo[id(self)] = new
         saved = {k: copy.deepcopy(v, memo) for k, v in self.__getstate__().items() if k not in ("_graph", "_constants")}
-        vars(new).update(saved, _constants=dict(self._constants))  # those that the nodes of the copied graph name
+        # the constants are those that the nodes of the copied graph name
+        vars(new).update(saved, sizes=self.sizes, _constants=dict(self._constants))
         new.graph = self._graph.copy()
         return new
 
