@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import minnp.numpy as np
+from minnp.core.rows import state
 
 
 class Share:
@@ -33,16 +33,13 @@ class Share:
         return self.mesh.all_reduce(x if self.counts else np.where(False, x, 0 * np.ones_like(x)))
 
 
-_SHARE: ContextVar[Share | None] = ContextVar("minnp.distributed.share", default=None)
-
-
 def share() -> Share | None:
     """The share that is being computed on; None where a batch is all there is.
 
     >>> distributed.share() is None
     True
     """
-    return _SHARE.get()
+    return state.share.get()
 
 
 @contextmanager
@@ -55,8 +52,8 @@ def sharing(of: Share | None) -> Iterator[Share | None]:
     4
     >>> distributed.leave()
     """
-    token = _SHARE.set(of)
+    token = state.share.set(of)
     try:
         yield of
     finally:
-        _SHARE.reset(token)
+        state.share.reset(token)

@@ -13,7 +13,6 @@ from typing import Any
 
 import minnp.numpy as np
 from minnp import npx
-from minnp.distributed import share
 
 from .checks import F, choice, count, explained, named
 from .losses import (
@@ -419,31 +418,10 @@ def batchnorm(
     running_mean = zeros if running_mean is None else running_mean
     running_var = zeros if running_var is None else running_var
     training = check_mode(mode, "batchnorm") == "train"
-    if training and (part := share()) is not None:
-        return over_ranks(part, x, gamma, beta, eps, momentum, running_mean, running_var)
     # npx writes to the averages it is given, which a function of its arguments does not: hence the copies.
     kept = np.array(running_mean), np.array(running_var)
     y = npx.batch_norm(x, gamma, beta, *kept, eps=eps, momentum=momentum, fix_gamma=False, training=training)
     return y, *kept
-
-
-def over_ranks(
-    part: Any, x: Any, gamma: Any, beta: Any, eps: float, momentum: float, running_mean: Any, running_var: Any
-) -> tuple[Any, Any, Any]:
-    """batchnorm in training where x is this rank's share of the batch: mean and var are those of the whole batch."""
-    axes = (0, *range(2, x.ndim))
-    columns = lambda v: v.reshape(-1, *[1] * (x.ndim - 2))
-    wide = np.promote_types(x.dtype, np.float32)
-    sums = part.sum(np.concatenate([np.sum(x, axes, dtype=wide).astype(np.float64), [x.size // x.shape[1]]]))
-    mean = (sums[:-1] / sums[-1]).astype(wide)
-    centred = x - columns(mean)
-    var = (part.sum(np.sum(centred * centred, axes).astype(np.float64)) / sums[-1]).astype(wide)
-    y = centred * columns(gamma / np.sqrt(var + eps)) + columns(beta)
-    kept = [
-        momentum * old + (1.0 - momentum) * np.stop_gradient(new).astype(old.dtype)
-        for old, new in ((running_mean, mean), (running_var, var))
-    ]
-    return y.astype(x.dtype), *kept
 
 
 @explained()

@@ -15,6 +15,7 @@ from typing import Any
 
 import minnp.numpy as np
 from minnp import npx
+from minnp.distributed import share
 
 from . import checks
 from .model import Layer, run_layer
@@ -60,7 +61,11 @@ class QuantizationAware(Layer):
         """Move the range towards that of x; zero is always in it."""
         kept, x = self.aux_params, npx.stop_gradient(x)
         old = np.where(kept["low"] == kept["high"], 0.0, self.momentum)  # nothing yet: all of the new
-        for name, now in (("low", np.minimum(np.min(x), 0.0)), ("high", np.maximum(np.max(x), 0.0))):
+        least, most = np.minimum(np.min(x), 0.0), np.maximum(np.max(x), 0.0)
+        if (part := share()) is not None:  # of the whole batch; an empty share has an example that does not count
+            least, most = (m if part.counts else 0 * m for m in (least, most))
+            least, most = part.mesh.all_reduce(least, "min"), part.mesh.all_reduce(most, "max")
+        for name, now in (("low", least), ("high", most)):
             kept[name] = (old * kept[name] + (1 - old) * now).astype(np.float32)
 
     def affine(self) -> tuple[Any, Any]:

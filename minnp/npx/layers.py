@@ -10,13 +10,14 @@ import numpy as onp
 
 from ..core.arrays.array import ndarray
 from ..core.rows.dispatch import knows
+from ..core.rows.state import share
 from ..core.transforms.grad import stop_gradient
 from ..numpy.arguments import as_array
 from ..numpy.devices import known, on_device
 from ..numpy.facts import axes_of, axis_of
 from ..numpy.products import matmul
 from ..numpy.reductions import max_, mean, sum_
-from ..numpy.shaping import astype, reshape, transpose
+from ..numpy.shaping import astype, concatenate, reshape, transpose
 from ..numpy.ufuncs import absolute, power
 from .arguments import check_hints, check_layout, per_channel, sizes
 from .convolutions import conv, conv_transpose, output_size
@@ -236,7 +237,11 @@ def batch_norm(
     axis = axis_of(axis, x.ndim)
     shape = (x.shape[axis],)
     gamma, beta = as_array(onp.ones(shape, x.dtype) if fix_gamma else gamma), as_array(beta)
-    if training and not use_global_stats and known(moving_mean) and known(moving_var):
+    if training and not use_global_stats and (part := share.get()) is not None:
+        y, center, spread = over_ranks(part, x, gamma, beta, axis, eps)
+        for moving, batch in ((moving_mean, center), (moving_var, spread)):
+            moving[...] = momentum * moving + (1 - momentum) * astype(stop_gradient(batch), dtype=moving.dtype)
+    elif training and not use_global_stats and known(moving_mean) and known(moving_var):
         moving = moving_mean, moving_var
         y, center, spread, *now, _ = train(x, gamma, beta, *moving, axis=axis, eps=float(eps), momentum=float(momentum))
         for kept, value in zip(moving, now, strict=True):
@@ -258,6 +263,23 @@ def batch_norm(
 
 
 knows(batch_norm, pure=False)
+
+
+def over_ranks(part: Any, x: ndarray, gamma: Any, beta: Any, axis: int, eps: float) -> tuple[Any, Any, Any]:
+    """(y, mean, var) of batch_norm in training where x is this process's share of the batch: mean and var are those of
+    the whole batch."""
+    axes = tuple(i for i in range(x.ndim) if i != axis)
+    columns = lambda v: per_channel(v, x.ndim, axis)
+    wide = onp.promote_types(x.dtype, onp.float32)
+    count = as_array(onp.array([x.size // x.shape[axis]], float))
+    totals = astype(sum_(astype(x, dtype=wide), axis=axes), dtype=onp.dtype(float))
+    sums = part.sum(concatenate(totals, count, axis=0))
+    center = (sums[:-1] / sums[-1]).astype(wide)
+    off = x - columns(center)
+    squares = astype(sum_(off * off, axis=axes), dtype=onp.dtype(float))
+    spread = (part.sum(squares) / sums[-1]).astype(wide)
+    y = off * columns(gamma / (spread + eps) ** 0.5) + columns(beta)
+    return astype(y, dtype=x.dtype), center, spread
 
 
 def layer_norm(

@@ -4,7 +4,7 @@ import pytest
 
 pytestmark = pytest.mark.once("what travels between ranks is Python and torch.distributed")
 CASES = ["gradients", "facts_of_the_call", "on_the_way", "other_ways", "accumulation", "other_parameters", "compiled"]
-CASES += ["curves", "half_precision", "large", "streams", "stopping", "resuming"]
+CASES += ["curves", "statistics", "half_precision", "large", "streams", "stopping", "resuming"]
 
 
 @pytest.mark.long

@@ -35,6 +35,8 @@ state = State()
 capture: ContextVar[Any] = ContextVar("minnp.capture", default=None)
 # Whether floating-point errors are to be raised, called, printed or logged here: np.errstate and np.seterr say so.
 raises: ContextVar[bool] = ContextVar("minnp.raises", default=False)
+# The share of a batch that this process computes on, which has others on other processes (distributed.share).
+share: ContextVar[Any] = ContextVar("minnp.share", default=None)
 
 
 def watched() -> bool:

@@ -10,7 +10,8 @@ import pytest
 
 import minnp
 import minnp.numpy as np
-from minnp import distributed, nn
+import minnp.symbol as sym
+from minnp import distributed, nn, npx
 from minnp.distributed import training
 from minnp.errors import MeshError, TracedValueError
 
@@ -219,6 +220,38 @@ def curves(mesh):
                     onp.testing.assert_allclose(mine, value, rtol=1e-2, atol=2e-3, err_msg=name)
                 assert mine.dtype == value.dtype
                 assert onp.array_equal(mesh.all_reduce(mine, "max"), mine), name
+
+
+def statistics(mesh):
+    """What layers keep of a batch is of the whole of it: averages of symbols and of npx, ranges of quantised layers."""
+    symbol = sym.BatchNorm(sym.FullyConnected(sym.Variable("x"), num_hidden=5, name="fc"), name="bn", fix_gamma=False)
+
+    class OfNpx(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.add_aux_param("mean", np.zeros(6, "f")).add_aux_param("var", np.ones(6, "f"))
+
+        def forward(self, x, mode=None):
+            kept = self.aux_params["mean"].copy(), self.aux_params["var"].copy()
+            y = npx.batch_norm(x, np.ones(6, "f"), np.zeros(6, "f"), *kept, training=mode == "train")
+            self.aux_params.update(mean=kept[0], var=kept[1])
+            return y
+
+    nets = [
+        lambda: nn.Sequential(nn.Symbolic(symbol, {"x": (10, 6)}), nn.Linear(5, 3)),
+        lambda: nn.Sequential(OfNpx(), nn.Linear(6, 3)),
+        lambda: nn.quantization_aware(nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3)).init(0)),
+    ]
+    x, y = data(41, dtype="float32")
+    options = {"epochs": 2, "batch_size": 10, "optimizer": "sgd", "learning_rate": 0.2, "verbose": False}
+    for make in nets:
+        one, many = make(), make()
+        expected, found = one.fit(x, y, **options), many.fit(x, y, mesh=mesh, **options)
+        onp.testing.assert_allclose(found["loss"], expected["loss"], rtol=1e-5)
+        assert many.aux_tree().keys() == one.aux_tree().keys() != set()
+        for name, value in one.aux_tree().items():
+            onp.testing.assert_allclose(many.aux_tree()[name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+        onp.testing.assert_allclose(many.predict(x), one.predict(x), rtol=1e-3, atol=1e-5)
 
 
 def half_precision(mesh):
