@@ -9,10 +9,10 @@ would have seen. Its randomness is its own, from `seed`, so a background thread 
 
 from __future__ import annotations
 
+import collections
 import importlib
 import importlib.util
 import os
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -29,6 +29,7 @@ __all__ = [
     "Crop",
     "Cutout",
     "DataBatch",
+    "DataDesc",
     "DataIter",
     "Dataset",
     "Flip",
@@ -86,8 +87,33 @@ class DataBatch:
         self.data, self.label, self.pad, self.index = data, label, pad, index
 
 
+class DataDesc(collections.namedtuple("DataDesc", ["name", "shape"])):
+    """What an array of each batch is: a pair of its name and shape, with its `dtype` and `layout`, as in MXNet.
+
+    >>> facts = nn.io.NDArrayIter(np.ones((4, 2)), batch_size=2).provide_data[0]
+    >>> facts.name, facts.shape, facts.dtype.name
+    ('data', (2, 2), 'float64')
+    """
+
+    dtype: Any
+    layout: str
+
+    def __new__(cls, name: str, shape: tuple, dtype: Any = "float32", layout: str = "NCHW") -> DataDesc:
+        made = super().__new__(cls, name, tuple(shape))
+        made.dtype, made.layout = np.dtype(dtype), layout
+        return made
+
+    def __repr__(self) -> str:
+        return f"DataDesc[{self.name},{self.shape},{self.dtype},{self.layout}]"
+
+    def __getnewargs__(self) -> tuple:
+        return self.name, self.shape, self.dtype, self.layout
+
+
 class DataIter:
     """Base of iterators: define `next`, raising StopIteration at the end of the epoch, and `reset`.
+
+    A class may define MXNet's `iter_next`, `getdata`, `getlabel` and `getpad` in the place of `next`; all have them.
 
     >>> class One(nn.io.DataIter):
     ...     left = 1
@@ -103,6 +129,7 @@ class DataIter:
     """
 
     batch_size = 0
+    _batch = DataBatch([], [])
 
     def __iter__(self) -> DataIter:
         return self
@@ -111,7 +138,35 @@ class DataIter:
         return self.next()
 
     def next(self) -> DataBatch:
-        raise NotImplementedError(f"{type(self).__name__} must define next()")
+        if type(self).iter_next is DataIter.iter_next:
+            raise NotImplementedError(f"{type(self).__name__} must define next()")
+        if not self.iter_next():
+            raise StopIteration
+        return DataBatch(self.getdata(), self.getlabel(), self.getpad(), self.getindex())
+
+    def iter_next(self) -> bool:
+        """Whether there is another batch, which the others below are then about."""
+        try:
+            self._batch = self.next()
+        except StopIteration:
+            return False
+        return True
+
+    def getdata(self) -> list:
+        """The data arrays of the batch."""
+        return self._batch.data
+
+    def getlabel(self) -> list:
+        """The label arrays of the batch."""
+        return self._batch.label
+
+    def getpad(self) -> int:
+        """How many examples at the end of the batch are repeats."""
+        return self._batch.pad
+
+    def getindex(self) -> Any:
+        """Which examples the batch has, or None."""
+        return self._batch.index
 
     def reset(self) -> None:
         """Back to the first batch of the next epoch."""
@@ -197,14 +252,14 @@ class NDArrayIter(DataIter):
 
     # -------------------------------------------------------------- MXNet's interface
     @property
-    def provide_data(self) -> list[tuple[str, tuple]]:
-        """(name, shape of a batch) of each data array."""
-        return [(name, (self.batch_size, *array.shape[1:])) for name, array in self.data]
+    def provide_data(self) -> list[DataDesc]:
+        """The name and the shape of a batch of each data array."""
+        return [DataDesc(name, (self.batch_size, *a.shape[1:]), a.dtype) for name, a in self.data]
 
     @property
-    def provide_label(self) -> list[tuple[str, tuple]]:
-        """(name, shape of a batch) of each label array."""
-        return [(name, (self.batch_size, *array.shape[1:])) for name, array in self.label]
+    def provide_label(self) -> list[DataDesc]:
+        """The name and the shape of a batch of each label array."""
+        return [DataDesc(name, (self.batch_size, *a.shape[1:]), a.dtype) for name, a in self.label]
 
     def getnumiterations(self) -> int:
         """How many batches an epoch has."""
@@ -298,7 +353,7 @@ class Prefetch(DataIter):
     def _start(self) -> None:
         self._ended: Exception | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="minnp-prefetch")
-        self._ready = deque(self._pool.submit(advance, self.source) for _ in range(self.depth))
+        self._ready = collections.deque(self._pool.submit(advance, self.source) for _ in range(self.depth))
 
     def next(self) -> DataBatch:
         if self._ended is not None:

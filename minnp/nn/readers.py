@@ -19,7 +19,7 @@ import minnp.numpy as np
 
 from . import checks
 from .datasets import DataFileError, read_idx
-from .io import DataBatch, DataIter, Prefetch
+from .io import DataBatch, DataDesc, DataIter, Prefetch
 
 PathLike = str | os.PathLike
 
@@ -49,14 +49,14 @@ class Examples(DataIter):
         self.start = self.cursor = start
 
     @property
-    def provide_data(self) -> list[tuple[str, tuple]]:
-        """(name, shape of a batch) of the examples."""
-        return [("data", (self.batch_size, *self.data.shape[1:]))]
+    def provide_data(self) -> list[DataDesc]:
+        """The name and the shape of a batch of the examples."""
+        return [DataDesc("data", (self.batch_size, *self.data.shape[1:]), self.data.dtype)]
 
     @property
-    def provide_label(self) -> list[tuple[str, tuple]]:
-        """(name, shape of a batch) of the labels."""
-        return [("softmax_label", (self.batch_size, *self.label.shape[1:]))]
+    def provide_label(self) -> list[DataDesc]:
+        """The name and the shape of a batch of the labels."""
+        return [DataDesc("softmax_label", (self.batch_size, *self.label.shape[1:]), self.label.dtype)]
 
     def __len__(self) -> int:
         return -(-(self.num_data - self.start) // self.batch_size)
@@ -286,9 +286,9 @@ class ImageRecordIter(Examples):
         super().__init__(np.zeros((len(labels), 0), np.float32), label, batch_size, round_batch, shuffle, seed)
 
     @property
-    def provide_data(self) -> list[tuple[str, tuple]]:
-        """(name, shape of a batch) of the images."""
-        return [("data", (self.batch_size, *self.shape))]
+    def provide_data(self) -> list[DataDesc]:
+        """The name and the shape of a batch of the images."""
+        return [DataDesc("data", (self.batch_size, *self.shape))]
 
     def examples(self, index: Any) -> Any:
         return np.array([self.decoded(self.images[int(i)]) for i in index], dtype=np.float32)
@@ -375,7 +375,7 @@ class Beside(DataIter):
         if not iters or len(rename_data) != len(iters) or len(rename_label) != len(iters):
             raise ValueError(f"{len(iters)} iterators, {len(rename_data)} and {len(rename_label)} dicts of names")
         self.iters, self.batch_size = iters, iters[0].batch_size
-        renamed = lambda facts, names: [(names.get(name, name), shape) for name, shape in facts]
+        renamed = lambda facts, names: [DataDesc(names.get(d.name, d.name), d.shape, d.dtype, d.layout) for d in facts]
         self.provide_data = [x for i, names in zip(iters, rename_data) for x in renamed(i.provide_data, names)]
         self.provide_label = [x for i, names in zip(iters, rename_label) for x in renamed(i.provide_label, names)]
 

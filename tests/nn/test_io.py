@@ -1,10 +1,12 @@
 """Iterators, prefetching and augmentations: the batches a training sees."""
 
+import pickle
 from itertools import chain
 
 import numpy as onp
 import pytest
 
+import minnp.numpy as np
 from minnp.nn import augment, io
 
 X = onp.arange(10, dtype=onp.float32)[:, None] * onp.ones((1, 3), onp.float32)
@@ -213,3 +215,39 @@ def test_a_name_of_mxnets_says_what_to_install_and_others_are_unknown(monkeypatc
     assert io.CSVIter.__module__ == "minnp.nn.readers"
     with pytest.raises(AttributeError, match="no attribute 'CSVReader'"):
         io.CSVReader
+
+
+def test_facts_of_batches_are_mxnets():
+    it = io.NDArrayIter(np.ones((4, 3), "f"), np.zeros(4, int), batch_size=2)
+    (data,), (label,) = it.provide_data, it.provide_label
+    assert data == ("data", (2, 3)) and (data.name, data.shape, data.dtype) == ("data", (2, 3), np.float32)
+    assert label.dtype == np.zeros(1, int).dtype and label.layout == "NCHW"
+    again = pickle.loads(pickle.dumps(label))
+    assert again == label and again.dtype == label.dtype and repr(data) == "DataDesc[data,(2, 3),float32,NCHW]"
+
+
+def test_mxnets_steps_of_an_iterator():
+    x = np.arange(10.0).reshape(5, 2)
+    it, found = io.NDArrayIter(x, np.arange(5), batch_size=2), []
+    while it.iter_next():
+        found.append((it.getdata()[0].tolist(), it.getlabel()[0].tolist(), it.getpad()))
+    it.reset()
+    assert found == [(b.data[0].tolist(), b.label[0].tolist(), b.pad) for b in it] and found[-1][2] == 1
+
+    class Steps(io.DataIter):
+        left = 3
+
+        def iter_next(self):
+            self.left -= 1
+            return self.left >= 0
+
+        def getdata(self):
+            return [np.full(2, self.left)]
+
+        def getlabel(self):
+            return []
+
+        def getpad(self):
+            return 0
+
+    assert [b.data[0].tolist() for b in Steps()] == [[2, 2], [1, 1], [0, 0]]
