@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import pickle
 from collections import namedtuple
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +19,7 @@ from minnp import (
     custom_jvp,
     custom_vjp,
     elementwise_grad,
+    fx,
     grad,
     hessian,
     hvp,
@@ -24,6 +27,7 @@ from minnp import (
     jit,
     jvp,
     make_ggnvp,
+    nn,
     value_and_grad,
     vjp,
     vmap,
@@ -659,3 +663,30 @@ def test_jacobians_of_several_arguments_say_how():
         jacobian(lambda a, b: a * b, (0, 1))(np.ones(2), np.ones(2))
     with pytest.raises(TypeError, match="got str"):
         jacobian(lambda p: p["a"])({"a": np.ones(2), "b": "text"})
+
+
+@custom_vjp
+def clip(x: Any) -> Any:
+    return x
+
+
+clip.defvjp(forward=lambda x: (x, None), backward=lambda saved, g: (np.clip(g, -1, 1),))
+
+
+@custom_jvp
+def doubled(x: Any) -> Any:
+    return x * 2
+
+
+doubled.defjvp(lambda primals, tangents: (doubled(*primals), 3 * tangents[0]))
+
+
+@pytest.mark.parametrize(("f", "y", "slope"), [(clip, 1.0, 1.0), (doubled, 2.0, 15.0)])
+def test_functions_with_rules_are_copied_pickled_and_traced_as_functions(f: Any, y: float, slope: float) -> None:
+    assert copy.deepcopy(f) is copy.copy(f) is pickle.loads(pickle.dumps(f)) is f
+    x, plus_one = np.ones(2), lambda x: f(x) + 1
+    for gm in (fx.capture(plus_one, x), fx.symbolic_trace(plus_one)):  # clip is not np.clip in it
+        assert gm(x).tolist() == [y + 1, y + 1]
+        assert grad(lambda x, gm=gm: 5 * gm(x).sum())(x).tolist() == [slope, slope]
+    net = nn.Sequential(nn.Linear(2, 2), nn.Lambda(f)).init(0)
+    onp.testing.assert_array_equal(copy.deepcopy(net)(np.ones((1, 2))), net(np.ones((1, 2))))

@@ -50,6 +50,9 @@ class Program:
             if key not in kept:
                 self.done[at].append(key)
 
+    def __reduce__(self) -> tuple:
+        return type(self), (self.symbol,)  # of a copy the nodes are others
+
     def __call__(
         self, arguments: Sequence[Any], states: Sequence[Any], training: bool = False, watch: Callable | None = None
     ) -> tuple[list, list]:

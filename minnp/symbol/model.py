@@ -45,8 +45,10 @@ class Model:
         args, inputs   the inputs, in their order or by name; a label that is not given is zeros
         params         values for some of the parameters, in the place of the model's own
         is_train       layers behave as in training: dropout drops, and states move
-        Raises SymbolError for an input that is missing or unknown.
+        Raises SymbolError for an input that is missing or unknown, and for parameters that the model does not have.
         """
+        if unknown := [n for n in params or {} if n not in self.params]:
+            raise SymbolError(f"the model has no parameters {', '.join(unknown)}; it has {', '.join(self.params)}")
         given = dict(zip(self.inputs, args)) | inputs
         if len(given) != len(args) + len(inputs) or (unknown := [n for n in inputs if n not in self.inputs]):
             wrong = f"no {', '.join(unknown)}" if len(given) == len(args) + len(inputs) else "no more inputs"

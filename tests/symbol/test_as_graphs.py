@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from typing import Any
 
@@ -189,3 +190,17 @@ def test_auxiliary_states_of_a_symbol_are_those_of_its_layer(tmp_path: Any) -> N
     net.init(0)
     assert net.aux_tree()["0.bn_moving_mean"].tolist() == [0, 0, 0]
     assert other.aux_tree()["0.bn_moving_mean"].tolist() == states["0.bn_moving_mean"].tolist()
+
+
+def test_models_are_copied_and_pickled_and_refuse_unknown_parameters() -> None:
+    fc = sym.FullyConnected(sym.Variable("data"), name="fc", num_hidden=2)
+    model = sym.Model(fc, {"fc_weight": np.ones((2, 3)), "fc_bias": np.zeros(2)})
+    x = np.ones((1, 3))
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        other.params["fc_bias"][...] = 1
+        assert other(x).tolist() == [[4, 4]] and model(x).tolist() == [[3, 3]]
+    run = copy.deepcopy(fc.simple_bind(data=(1, 3)))
+    run.arg_dict["fc_weight"][...] = 1
+    assert run.forward(data=x)[0].tolist() == [[3, 3]]
+    with pytest.raises(errors.SymbolError, match=r"no parameters fc_wieght; it has fc_weight, fc_bias"):
+        model(x, params={"fc_wieght": np.zeros((2, 3))})

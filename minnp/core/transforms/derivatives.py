@@ -249,7 +249,8 @@ class _Call:
     """One function as one operator: calls it on arrays, remembers the structure of its result."""
 
     def __init__(self, name: str, **facts: Any) -> None:
-        self.row = Primitive(name, self.kernel, **facts)
+        # what goes by a row's name, as a graph's code does, may not take it for NumPy's function of that name
+        self.row = Primitive(f"{name} of the user's" if name in TABLE else name, self.kernel, **facts)
 
     def kernel(self, *leaves: Any, function: Callable, spec: _Spec) -> tuple:
         args, kwargs = spec.rebuild([array_of(v) for v in leaves])
@@ -314,6 +315,9 @@ class custom_vjp:
         self.backward: Callable | None = None
         self._call = _Call(getattr(function, "__name__", "custom_vjp"), vjp=Joint(self._pullback), saves="both")
 
+    def __reduce__(self) -> str:
+        return self.__qualname__  # as functions, whose copies they are themselves
+
     def defvjp(self, forward: Callable, backward: Callable) -> custom_vjp:
         """Set the rule; returns the function. Raises TypeError for what is no function."""
         for part, rule in (("forward", forward), ("backward", backward)):
@@ -326,6 +330,8 @@ class custom_vjp:
         if self.backward is None or self.forward is None:
             name = self.function.__name__
             raise TypeError(f"{name} has no rule yet: call {name}.defvjp(forward, backward)")
+        if state.busy and (tracer := recording()) is not None:
+            return tracer.create_proxy("call_function", self, args, kwargs)
         return self._call(self.function, _positional(self.function, args, kwargs), {})
 
     def _pullback(self, wanted: Any, g: Any, y: Any, *leaves: Any, function: Callable, spec: _Spec) -> list:
@@ -394,6 +400,9 @@ class custom_jvp:
         self.function = function
         self.rule: Callable | None = None
 
+    def __reduce__(self) -> str:
+        return self.__qualname__
+
     def defjvp(self, rule: Callable) -> custom_jvp:
         """Set the rule (primals, tangents) -> (result, its tangent); returns the function."""
         self.rule = rule
@@ -402,6 +411,8 @@ class custom_jvp:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.rule is None:
             raise TypeError(f"{self.function.__name__} has no rule yet: call {self.function.__name__}.defjvp(rule)")
+        if state.busy and (tracer := recording()) is not None:
+            return tracer.create_proxy("call_function", self, args, kwargs)
         call = _Call(self.function.__name__, jvp=None, vjp=Joint(self._pullback), saves="in")
         return call(self.function, _positional(self.function, args, kwargs), {})
 
