@@ -38,6 +38,16 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     >>> program(np.zeros(2))
     array([2., 2.])
     """
+    module, module.sizes = _captured(f, args, kwargs)
+    return module
+
+
+def captured_for(f: Callable, *values: Any) -> GraphModule:
+    """`capture` for arrays of the sizes of these alone, which the caller sees to: it does not keep f."""
+    return _captured(f, values, {})[0]
+
+
+def _captured(f: Callable, args: tuple, kwargs: dict) -> tuple[GraphModule, Sizes]:
     leaves, rebuild = tree_flatten((args, kwargs))
     values = [copied(x) for x in leaves]
     captured, *_ = capture_call(staged(f), values, rebuild, leaf_names(f, args, kwargs), loops=True)
@@ -63,9 +73,7 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
             constant = captured.constants[node.target]
             node.meta["constant"] = array_of(constant) if type(constant) is Buffer else constant
     graph.eliminate_dead_code()
-    module = GraphModule(owner, graph)
-    module.sizes = Sizes(f, values, rebuild, said)
-    return module
+    return GraphModule(owner, graph), Sizes(f, values, rebuild, said)
 
 
 class Sizes:

@@ -36,7 +36,8 @@ from ..core.rows.dispatch import bind
 from ..core.rows.policy import current
 from ..core.rows.primitive import TABLE, Joint, Meta, Primitive
 from ..errors import BackendUnsupportedError, CaptureError
-from ..fx import GraphModule, capture, fold_convolutions
+from ..fx import GraphModule, fold_convolutions
+from ..fx.capturing import captured_for
 
 
 def compilable(program: Any, values: Sequence[Any]) -> bool:
@@ -193,7 +194,7 @@ class _Fixed:
             return tuple(self.program(given[:count], given[count:])[0])
 
         try:
-            module = capture(predict, *[values[i] for i in self.others])
+            module = captured_for(predict, *[values[i] for i in self.others])
         except CaptureError as error:
             report.record("executor", "torch", 0.0, (), f"parameters are not prepared for predictions: {error}")
             return None
@@ -244,9 +245,9 @@ def training(
 
     try:
         values = [*arguments, *states, *results]
-        ways = _Ways(capture(partial(step, False), *values), len(results), len(states), wanted, values)
+        ways = _Ways(captured_for(partial(step, False), *values), len(results), len(states), wanted, values)
         if not ways.executor.blocked:  # in which convolutions take channels last, rather than oneDNN's own layout
-            ways = _Ways(capture(partial(step, True), *values), len(results), len(states), wanted, values)
+            ways = _Ways(captured_for(partial(step, True), *values), len(results), len(states), wanted, values)
         return ways
     except (CaptureError, Unfit) as error:
         report.record("executor", "torch", 0.0, (), f"a training step is not compiled: {error}")

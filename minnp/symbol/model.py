@@ -75,11 +75,12 @@ class Model:
         given is what the module takes, in this order. Called with arrays of other shapes, or that take another way
         through control flow, it raises.
         """
-        from ..fx import capture, fold_convolutions
+        from ..fx import fold_convolutions
+        from ..fx.capturing import captured_for
 
         names, model = [*self.inputs[: len(args)], *inputs], Model(self.symbol, self.params, self.states)
         given = [x if hasattr(x, "dtype") else np.asarray(x) for x in (*args, *inputs.values())]
-        module = capture(lambda *arrays: model(**dict(zip(names, arrays, strict=True))), *given)
+        module = captured_for(lambda *arrays: model(**dict(zip(names, arrays, strict=True))), *given)
         inputs = module.graph.find_nodes(op="placeholder")
         module.shapes = {n.target: x.shape for n, x in zip(inputs, given, strict=True)}
         return fold_convolutions(module)
