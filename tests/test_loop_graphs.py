@@ -143,8 +143,11 @@ def growing(a):
 
 
 def test_numbers_that_compiled_code_does_not_hold():
-    module = fx.capture(growing, np.ones(20))
-    assert module(np.ones(20)) == 3**20 + 1
+    captured = fx.capture(growing, np.ones(20))
+    with pytest.raises(ValueError, match="for those of .60,. it has other numbers"):  # Python's, one by one
+        captured(np.ones(60))
+    module = pickle.loads(pickle.dumps(captured))
+    assert module(np.ones(20)) == captured(np.ones(20)) == 3**20 + 1
     with pytest.raises(errors.CaptureError, match=r"minnp\.jit runs Python there"):
         module(np.ones(60))
     with pytest.raises(AssertionError, match="compiled for other numbers"):
@@ -364,9 +367,9 @@ def test_a_loop_of_which_all_is_needed_is_compiled_once(program, given, monkeypa
     """Nobody reads the variable of the inner loop, which costs nothing to keep."""
     assemble, texts = engine.Machine.assemble, []
 
-    def watched(self, text, optimise=0):
+    def watched(self, text, optimise=0, **options):
         texts.extend([text] if optimise else [])  # else it is that of the first run
-        return assemble(self, text, optimise)
+        return assemble(self, text, optimise, **options)
 
     monkeypatch.setattr(engine.Machine, "assemble", watched)
     compiled = jit(program)
