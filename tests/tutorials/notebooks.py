@@ -36,8 +36,9 @@ def execute(notebook, folder, **options):
     """Run the cells as Jupyter does; an error in one of them raises. Keeps no progress bars, nor when each cell ran."""
     from nbclient import NotebookClient
 
+    limits = {"timeout": 900, "startup_timeout": 300}  # a kernel is some seconds of a core that is not busy
     client = NotebookClient(
-        notebook, timeout=900, resources={"metadata": {"path": str(folder)}}, record_timing=False, **options
+        notebook, resources={"metadata": {"path": str(folder)}}, record_timing=False, **limits, **options
     )
     client.execute()
     for cell in notebook.cells:
