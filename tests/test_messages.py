@@ -93,6 +93,12 @@ MISTAKES = [
     ("minnp.jvp(np.sin, a, a)", TypeError, "jvp(f, (x,), (v,))"),
     ("minnp.vjp(np.sin, a)[1](np.ones(2))", ValueError, "cotangent of shape (2,)", "result of shape (3,)"),
     ("minnp.vjp(lambda x: (x, x), a)[1]((a,))", ValueError, "wants 2 cotangents", "got 1"),
+    (
+        "minnp.grad(lambda x: np.add(x, 1, out=np.float64(1)).sum())(a)",
+        TypeError,
+        "must be of ArrayType",
+        "got float64",
+    ),
     ("minnp.jacobian(np.sin, mode='backward')(a)", ValueError, "'reverse' or 'forward'", "'backward'"),
     ("minnp.jacobian(lambda p: p['a'])({'a': 'b'})", TypeError, "numbers and arrays, alone or in a tree", "got str"),
     ("minnp.jacobian(np.add, (0, 1))(a, a)", TypeError, "got argnum=(0, 1)", "lambda p: f(*p)"),
