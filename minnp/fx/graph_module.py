@@ -103,6 +103,7 @@ class GraphModule(ModelBase):
         exec(compile(code.running, file, "exec"), names)
         self._run: Callable = names["forward"]
         keep_source(file, code.text, self._run)
+        self._inputs = [n.target for n in self._graph.find_nodes(op="placeholder")]
         self._has_mode = any(n.args for n in self._graph.find_nodes(op="placeholder", target="mode"))
         return code
 
@@ -137,7 +138,7 @@ class GraphModule(ModelBase):
             raise
 
     def _check_shapes(self, args: tuple, kwargs: dict) -> None:
-        names = [n.target for n in self._graph.find_nodes(op="placeholder")]
+        names = self._inputs
         for name, value in (*zip(names, args, strict=False), *kwargs.items()):
             wanted = self.shapes.get(name)
             if wanted is not None and not isinstance(value, Proxy) and np.shape(value) != wanted:
@@ -147,8 +148,7 @@ class GraphModule(ModelBase):
 
     def _without_specialised(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """The arguments without those the graph was traced for, which may be given again, as they were."""
-        names, values = self.specialised
-        inputs = [n.target for n in self._graph.find_nodes(op="placeholder")]
+        (names, values), inputs = self.specialised, self._inputs
         given = {k: v for k, v in kwargs.items() if k in values and k not in inputs}
         if len(args) > len(inputs) or any(name.startswith("*") for name in inputs):
             given |= {k: v for k, v in zip(names, args, strict=False) if k in values}
@@ -253,7 +253,7 @@ class GraphModule(ModelBase):
         return f"{self.class_name}({', '.join(name for name, _ in self.children())})\n\n{self.code}"
 
     def __getstate__(self) -> dict:
-        made = ("_code", "_run", "_has_mode")
+        made = ("_code", "_run", "_inputs", "_has_mode")
         return {k: v for k, v in vars(self).items() if k not in made} | {"sizes": None}
 
     def __setstate__(self, saved: dict) -> None:

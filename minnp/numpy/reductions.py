@@ -317,9 +317,8 @@ defines(onp.argmax)(spelled(argmax, "a | axis keepdims"))
 defines(onp.argmin)(spelled(argmin, "a | axis keepdims"))
 
 
-COUNTS_ARE_INT = (
-    type(onp.count_nonzero(())) is int
-)  # before NumPy 2.3; such a number of traced data is a guard of a graph
+# Before NumPy 2.3; such a number of traced data is a guard of a graph.
+COUNTS_ARE_INT = type(onp.count_nonzero(())) is int
 
 
 @defines(onp.count_nonzero)

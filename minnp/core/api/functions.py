@@ -665,9 +665,9 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fres
     for o, r in zip(outs, results, strict=False):
         if o is None:
             continue
-        if not isinstance(o, (Host, *ARRAY_TYPES)):
-            raise TypeError(f"return arrays must be of ArrayType, got {type(o).__name__} as out= of np.{name}")
         if type(o) not in ARRAY_TYPES:
+            if not isinstance(o, (Host, *ARRAY_TYPES)):
+                raise TypeError(f"return arrays must be of ArrayType, got {type(o).__name__} as out= of np.{name}")
             raise errors.TracedValueError(
                 f"np.{name}(..., out=) got a plain numpy.ndarray for a traced or device array; pass one of minnp.numpy"
             )

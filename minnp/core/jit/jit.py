@@ -594,12 +594,9 @@ class Jitted(Dispatch):
         try:
             with self._quietly(backend):
                 fast = self.compiler in ("auto", "llvm")
+                in_loops = self._staged if whole is None else self._as_one
                 captured, parts, written = capture_call(
-                    self.function
-                    if not fast or backend is not None
-                    else self._staged
-                    if whole is None
-                    else self._as_one,
+                    in_loops if fast and backend is None else self.function,
                     values,
                     rebuild,
                     names,
@@ -767,18 +764,9 @@ class Jitted(Dispatch):
 
     def clear_cache(self) -> None:
         """Forget every compiled path, and which calls are not compiled: as if nothing had been called yet."""
-        for known in (
-            self.paths,
-            self.trials,
-            self.contests,
-            self.fixed,
-            self.last,
-            self.varied,
-            self.useless,
-            self.captured_at,
-        ):
+        for known in (self.paths, self.trials, self.fixed, self.last, self.varied, self.useless, self.captured_at):
             known.clear()
-        for known in (self.ended, self.waiting, self.plain):
+        for known in (self.ended, self.waiting, self.plain, self.contests):
             known.clear()
         self.forget()
 

@@ -54,25 +54,13 @@ class Specialisation:
     unrolled     how many steps of loops it has one after the other, or 0
     doubtful     what may take longer compiled than in Python, or ""
     late         whether NumPy runs these because machine code would have come too late
-    loops        its compiled loops
+    loops        whether it has compiled loops
     divided      whether it has some, and other steps besides
     """
 
     __slots__ = (
-        *(
-            "alone",
-            "captured",
-            "constants",
-            "divided",
-            "doubtful",
-            "environment",
-            "finish",
-            "inputs",
-            "kept",
-            "late",
-            "loops",
-        ),
-        *("overwrites", "plan", "run", "streams", "unrolled"),
+        *("alone", "captured", "constants", "divided", "doubtful", "environment", "finish", "inputs", "kept", "late"),
+        *("loops", "overwrites", "plan", "run", "streams", "unrolled"),
     )
 
     def __init__(
@@ -91,7 +79,8 @@ class Specialisation:
         if not self.unrolled and any(is_loop(n) and n.target.multiplies for n in captured.graph.nodes):
             self.doubtful = "its loops, in which matrices are multiplied,"
         steps = [n for n in captured.graph.nodes if n.op == "call_function" and isinstance(n.target, Primitive)]
-        self.divided = len(steps) > 1 and any(map(is_loop, steps))
+        self.loops = any(map(is_loop, steps))
+        self.divided = self.loops and len(steps) > 1
         graph = captured.graph.copy()
         output = graph.output_node()
         results = output.args[0][: len(output.args[0]) - len(captured.written)]
@@ -102,7 +91,6 @@ class Specialisation:
         graph = optimize(graph)
         self.streams = streams(graph)
         self.overwrites: list[int] = []
-        self.loops: list[Any] = []
         self.environment = self._environment(graph, found)
         self.alone = None if backend is not None or compiler == "numpy" else alone(graph)
         run = self._run_beside(graph, backend, compiler)
@@ -118,7 +106,6 @@ class Specialisation:
             except NoTime:
                 self.late = True
                 graph = lowered(graph, "numpy")
-            self.loops = [n.target for n in graph.nodes if is_loop(n)]
             donate_to_loops(graph)
             self.overwrites = write_arguments(graph, captured.written)
             run = compile_host(graph, captured.constants, compiler == "numpy", True, self.environment)

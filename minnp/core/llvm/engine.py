@@ -78,9 +78,8 @@ class Machine:
             options.loop_unrolling = False  # a fourth of the time to compile, for nothing in benchmarks/loops.py
             builder = llvm.create_pass_builder(target, options)
             passes = llvm.create_new_module_pass_manager() if hurried else builder.getModulePassManager()
-            if (
-                hurried
-            ):  # two fifths of the time to compile a Kalman filter's gradient, which then takes 1.25 times as long
+            if hurried:
+                # Two fifths of the time to compile a Kalman filter's gradient, which then takes 1.25 times as long.
                 passes.add_sroa_pass()
                 passes.add_instruction_combine_pass()
                 passes.add_simplify_cfg_pass()
