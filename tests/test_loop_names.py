@@ -609,6 +609,27 @@ def test_an_array_that_is_read_before_it_is_bound():
             numpy.testing.assert_array_equal(g(x, True), f(x, True))
 
 
+def test_an_array_that_only_some_calls_bind_anew():
+    """The path that was captured first expects a new array of the first loop, and writes to `a` after it."""
+
+    def f(a, w, x):
+        w = w + 1
+        for k in range(4):
+            if x[k] > 0:
+                w = w * 0.5 + x[:3]
+        for k in range(4):
+            w[k % 3] += 1
+            a[:-1] += a[:-1] * 2
+        return w
+
+    g, x = jit(f), np.arange(1.0, 6.0)
+    for sign in (1, 1, -1, 1, -1, -1):
+        a, b = np.arange(4.0), np.arange(4.0)
+        numpy.testing.assert_array_equal(g(a, np.ones(3), sign * x), f(b, np.ones(3), sign * x))
+        numpy.testing.assert_array_equal(a, b)
+    assert g.cache_info()["captures"] == 2
+
+
 @pytest.mark.long
 def test_what_is_bound_at_once_is_computed_before():
     """The right side of `x, y = ...` is computed before a name is bound."""

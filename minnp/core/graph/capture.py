@@ -305,12 +305,13 @@ class CaptureTrace(Trace):
         dynamic = "shape dtype" if free else row.dynamic
         if type(y) in (tuple, list):
             node.meta["value"] = tuple(_meta(o) for o in y)
-            outs = []
-            for i, o in enumerate(y):
+            outs = list(y)
+            # what a loop says of its arrays comes first: where one is not bound, nobody may ask for its shape
+            for i in sorted(range(len(outs)), key=lambda i: type(outs[i]) is not str):
                 item = self.graph.create_node("call_function", pick, (node, i), name=f"{node.name}_{i}")
                 self._follow(item)
                 item.meta["number"] = row.name == "loop"  # one of Python's is none that is known when it is compiled
-                outs.append(self._result(o, item, dynamic))
+                outs[i] = self._result(outs[i], item, dynamic)
             return type(y)(outs)
         self.moved |= row.name == "reshape"
         view = None
