@@ -414,6 +414,9 @@ def differs(seed):
                 if not close(expected, eager, 0):
                     return f"program {seed}, eager\n{program.source}\nNumPy: {expected}\neager: {eager}"
                 expected = ran(numpys, arguments(which), False)
+            if "instances of 'float' and 'complex'" in str(expected[0]):
+                tally["compares Python's complex numbers"] += 1  # docs/sharp_edges.md: compiled code has NumPy's
+                return ""
             found = ran(compiled, arguments(which, minnp.numpy), False)
             failed = any("compiler failed" in row["why"] for row in minnp.report())
             if failed or not close(expected, found, rtol):
