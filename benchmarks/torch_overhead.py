@@ -171,6 +171,12 @@ CASES: dict[str, tuple[Callable, Callable]] = {
         lambda d: np.pad(d.x, 1, mode="edge"),
         lambda t: torch.cat([t.x[:1], t.x, t.x[-1:]]),
     ),
+    "pad(m, ((1, 2), ...))": (lambda d: np.pad(d.m, ((1, 2), (0, 3))), lambda t: F.pad(t.m, (0, 3, 1, 2))),
+    "pad(i, 1)": (lambda d: np.pad(d.i, 1), lambda t: F.pad(t.i, (1, 1))),
+    "pad(x, 2, wrap)": (
+        lambda d: np.pad(d.x, 2, mode="wrap"),
+        lambda t: torch.cat([t.x[-2:], t.x, t.x[:2]]),
+    ),
     "pad(m, 1, reflect)": (lambda d: np.pad(d.m, 1, mode="reflect"), lambda t: reflected(reflected(t.m, 0), 1)),
     "histogram(x, 4)": (lambda d: np.histogram(d.x, 4, (-1.0, 1.0)), lambda t: counted(t.x, t.e)),
     "percentile(x, 30)": (lambda d: np.percentile(d.x, 30.0), lambda t: torch.quantile(t.x, 0.3)),
@@ -197,6 +203,10 @@ CASES: dict[str, tuple[Callable, Callable]] = {
     "lstsq(m, m)": (
         lambda d: np.linalg.lstsq(d.m, d.m, rcond=None),
         lambda t: least_squares(t.m, t.m),
+    ),
+    "lstsq(m, v)": (
+        lambda d: np.linalg.lstsq(d.m, d.v, rcond=None),
+        lambda t: torch.linalg.lstsq(t.m, t.v, rcond=4.8e-7, driver="gelsd"),
     ),
     "inner(x, y)": (lambda d: np.inner(d.x, d.y), lambda t: torch.inner(t.x, t.y)),
     "tensordot, axes": (

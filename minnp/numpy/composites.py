@@ -182,7 +182,8 @@ def _pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> A
         for d, (n, around) in enumerate(zip(array.shape, widths)):
             array = take(array, onp.pad(onp.arange(n), around, mode), axis=d)
         return array
-    plainly = mode == "constant" and {*kwargs} <= {"constant_values"} and type(fill) in (int, float) and fill == 0
+    zeros = type(fill) in (int, float) and str(fill) in ("0", "0.0")  # which -0.0 is not
+    plainly = mode == "constant" and {*kwargs} <= {"constant_values"} and zeros
     if widths is None or not plainly:
         return _padded(array, pad_width, mode, **kwargs)
     shape = tuple(a + n + b for n, (a, b) in zip(array.shape, widths))

@@ -349,7 +349,7 @@ def take_along_axis(x: Tensor, indices: Any, axis: int | None = -1) -> Tensor:
     chosen = positions(indices, x.device)
     if chosen.ndim != x.ndim or chosen.dtype is torch.bool:
         refuse("indices of another number of dimensions")
-    if x.device.type == "cpu" and chosen.numel() * x.shape[axis] == x.numel() * chosen.shape[axis]:
+    if x.device.type == "cpu" and 0 < chosen.numel() * x.shape[axis] == x.numel() * chosen.shape[axis]:
         with contextlib.suppress(RuntimeError):  # of those that count from the end, or are broadcast
             return torch.gather(x, axis, chosen)
     chosen = wrapped(chosen, x.shape[axis])

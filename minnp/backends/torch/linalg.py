@@ -13,7 +13,7 @@ import numpy as onp
 import torch
 
 from ...core.rows import report
-from .dtypes import device_of, from_host, known, promote, refuse
+from .dtypes import device_of, from_host, known, promote, refuse, scalar
 from .reductions import INTEGRAL, dims
 from .registry import kernel
 
@@ -170,9 +170,8 @@ def matrix_rank(x: Tensor, **params: Any) -> Tensor:
 def gelsd(a: Tensor, b: Tensor, rcond: float | None) -> tuple:
     """NumPy's own routine; rcond: the part of the greatest singular value below which one is 0, as there: None stands
     for eps * max(M, N), a negative number for eps."""
-    vector = b.ndim == 1
-    x, residuals, rank, s = la.lstsq(a, b.unsqueeze(-1) if vector else b, rcond=rcond, driver="gelsd")
-    return x.squeeze(-1) if vector else x.contiguous(), residuals, rank.to(torch.int32), s
+    x, residuals, rank, s = la.lstsq(a, b, rcond=rcond, driver="gelsd")
+    return x.contiguous(), residuals, scalar(rank.item(), torch.int32, rank.device), s
 
 
 @kernel("linalg.lstsq", dtypes_of=lambda a, b: (promote(a, b),))

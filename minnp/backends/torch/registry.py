@@ -15,7 +15,6 @@ from typing import Any
 import numpy as onp
 import torch
 
-from ...core.rows.primitive import TABLE
 from .dtypes import (
     COMPLEX,
     EMPTY,
@@ -288,8 +287,7 @@ def _guarded(
         signed = SIGNED.get(dtypes[0]) if bits else None
         if signed is None or signed is torch.int8:
             return function
-        takes = TABLE[name].takes[:1]
-        as_bits = (lambda v, *_: v) if takes in (("one",), ("some",)) else _as_signed  # what follows is a parameter
+        as_bits = _as_signed if name == "write_view" else (lambda v, *_: v)  # what follows others' x are no elements
         return lambda x, *rest, **params: _unsigned(
             function(x.view(signed), *[as_bits(v, dtypes[0], signed) for v in rest], **params), signed, dtypes[0]
         )

@@ -6,15 +6,18 @@ with arguments, and several are a new tuple or list.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as onp
 import torch
 
 from .creation import interpolated
 from .dtypes import LEGACY, refuse, scalar
 from .indexing import wrapped
 from .linalg import gelsd
+from .shape import transpose
 
 Tensor = torch.Tensor
 DTYPES = (torch.float32, torch.float64)
@@ -40,16 +43,26 @@ def alike(first: Any, *rest: Any) -> None:
             refuse("operands of other dtypes")
 
 
-def filled(*xs: Any) -> None:
+def filled(first: Any, *rest: Any) -> None:
     """Refuse what are not tensors of one dtype of floats, with axes and elements."""
-    alike(*xs)
-    for x in xs:
-        if not x.ndim or not x.numel():
-            refuse("operands without axes or elements")
+    if type(first) is not Tensor or first.dtype not in DTYPES or not first.ndim or not first.numel():
+        refuse("operands of other dtypes, or without axes or elements")
+    for x in rest:
+        if type(x) is not Tensor or x.dtype is not first.dtype or not x.ndim or not x.numel():
+            refuse("operands of other dtypes, or without axes or elements")
 
 
 def number(v: Any) -> Any:
-    return v if type(v) in NUMBERS else refuse("an array in the place of a number")
+    exact = type(v) is float or (type(v) is int and -(2**53) <= v <= 2**53)  # of greater ones torch rounds twice
+    return v if exact else refuse("an array in the place of a number, or one that is too large")
+
+
+def element(v: Any, x: Tensor) -> Any:
+    """A number that is written among x's elements, whatever their dtype; refused where NumPy would change it."""
+    if x.dtype in DTYPES:
+        return number(v)
+    top = 1 if x.dtype is torch.bool else 127
+    return v if type(v) is int and 0 <= v <= top else refuse("a number of another dtype")
 
 
 # ------------------------------------------------------------------ products
@@ -141,15 +154,21 @@ def meshgrid(*xs: Tensor, indexing: str = "xy") -> Any:
     return grids if LEGACY else tuple(grids)
 
 
-def _widths(given: Any, ndim: int) -> list:
-    """(before, after) for every axis."""
+def _widths(given: Any, ndim: int) -> list[int]:
+    """How many elements come before and after each axis, the last one first, as torch takes them."""
     if type(given) is int:
-        return ((given, given),) * ndim if given >= 0 else refuse("a negative width")
-    if all(type(n) is int for n in given):
-        given = (tuple(given) * (2 // len(given)),) * ndim  # before and after, or one number for both
-    if len(given) != ndim or any(len(w) != 2 or type(w[0]) is not int or type(w[1]) is not int for w in given):
+        given = (given,)
+    try:
+        if type(given[0]) is int and len(given) < 3:  # before and after, or one number for both
+            flat = [given[0], given[-1]] * ndim
+        else:
+            flat = [n for before, after in reversed(given) for n in (before, after)]
+    except (TypeError, ValueError):
         refuse("these widths")
-    return given if min(map(min, given)) >= 0 else refuse("a negative width")
+    for n in flat:
+        if type(n) is not int or n < 0:
+            refuse("widths that are no integers, or negative")
+    return flat if len(flat) == 2 * ndim else refuse("widths of another number of axes")
 
 
 FLIPS = {  # how many elements from the end the padding starts, and whether they turn
@@ -161,33 +180,55 @@ FLIPS = {  # how many elements from the end the padding starts, and whether they
 
 
 @whole("pad")
-def pad(x: Tensor, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Tensor:
-    filled(x)
-    widths = _widths(pad_width, x.ndim)
-    if not x.is_contiguous():
-        refuse("another memory order")
+def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: Any = ...) -> Tensor:
+    if type(x) is not Tensor or not x.ndim or not x.numel():
+        refuse("an array without axes or elements")
+    flat = _widths(pad_width, x.ndim)
     if mode == "constant":
-        flat = [n for before_after in reversed(widths) for n in before_after]
-        return torch.constant_pad_nd(x, flat, number(constant_values))
-    off, turned = FLIPS.get(mode) or refuse("this mode")
-    if constant_values != 0:
-        refuse("an argument of another mode")
-    out = x
-    for d, (before, after) in enumerate(widths):
-        n = x.shape[d]
+        value = 0 if constant_values is ... else element(constant_values, x)
+    elif mode in FLIPS and constant_values is ...:
+        value = None
+    else:
+        refuse("this mode, or an argument of another one")
+    if x.is_contiguous():
+        return _padded(x, flat, mode, value)
+    if not (turned := transpose(x)).is_contiguous():
+        return _padded(x.contiguous(), flat, mode, value)
+    flat = [n for i in range(0, len(flat), 2) for n in flat[-i - 2 : len(flat) - i]]
+    return transpose(_padded(turned, flat, mode, value))  # in Fortran order, as NumPy's
+
+
+def _padded(x: Tensor, flat: list[int], mode: str, value: Any) -> Tensor:
+    if value is not None:
+        return torch.constant_pad_nd(x, flat, value)
+    out, small = x, x.numel() + sum(flat) < 2**15
+    for d in range(x.ndim):
+        before, after = flat[-2 * d - 2], flat[-2 * d - 1]
         if not before and not after:
             continue
-        if mode == "edge":
-            first, last = (out[:1], out[n - 1 :]) if d == 0 else (out.narrow(d, 0, 1), out.narrow(d, n - 1, 1))
-            parts = [first] * before + [out] + [last] * after
-        elif before > n - off or after > n - off:
-            refuse("a padding longer than the array")
-        elif turned:
-            parts = [out.narrow(d, off, before).flip(d), out, out.narrow(d, n - off - after, after).flip(d)]
+        if small:
+            out = torch.index_select(out, d, _shown(mode, x.shape[d], before, after, x.device))
         else:
-            parts = [out.narrow(d, n - before, before), out, out.narrow(d, 0, after)]
-        out = torch.cat(parts, d)
+            out = torch.cat(_pieces(out, d, before, after, mode), d)
     return out if out is not x else x.clone()
+
+
+@functools.lru_cache(256)
+def _shown(mode: str, n: int, before: int, after: int, device: torch.device) -> Tensor:
+    """Which of an axis's n elements each of the padded axis shows: what NumPy makes of their positions."""
+    return torch.from_numpy(onp.pad(onp.arange(n), (before, after), mode)).to(device)
+
+
+def _pieces(x: Tensor, d: int, before: int, after: int, mode: str) -> list[Tensor]:
+    """What the padded axis of a large array is joined of, each moved in one go."""
+    n, (off, turned) = x.shape[d], FLIPS[mode]
+    if mode == "edge":
+        return [x.narrow(d, 0, 1)] * before + [x] + [x.narrow(d, n - 1, 1)] * after
+    if before > n - off or after > n - off:
+        refuse("a padding longer than the array")
+    if turned:
+        return [x.narrow(d, off, before).flip(d), x, x.narrow(d, n - off - after, after).flip(d)]
+    return [x.narrow(d, n - before, before), x, x.narrow(d, 0, after)]
 
 
 # ------------------------------------------------------------------ rows whose questions the host's own memory answers
@@ -220,16 +261,17 @@ def digitize(x: Tensor, bins: Tensor, right: bool = False) -> Tensor:
 
 @whole("take_along_axis")
 def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
-    filled(x)
     return torch.gather(x, axis, _along(x, indices, axis))
 
 
 def _along(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     """Indices that are not broadcast. Of those that count from the end the CPU raises, and a device may not."""
-    if type(axis) is not int or indices.dtype is not torch.int64:
+    if type(x) is not Tensor or type(axis) is not int or not x.ndim or not x.numel():
+        refuse("an array without axes or elements")
+    if indices.dtype is not torch.int64:
         refuse("indices of another form")
     shape, of = x.shape, indices.shape
-    if of != shape and (len(of) != len(shape) or of.numel() * shape[axis] != shape.numel() * of[axis]):
+    if of != shape and (len(of) != len(shape) or not 0 < of.numel() * shape[axis] == shape.numel() * of[axis]):
         refuse("indices of another shape")
     return indices if x.is_cpu else wrapped(indices, x.shape[axis])
 
@@ -280,6 +322,8 @@ whole("subtract.at")(_moved(-1))
 @whole("put", "ndarray.put")
 def put(a: Tensor, ind: Any, v: Any) -> Tensor:
     filled(a)
+    if not a.is_contiguous():
+        refuse("another memory order, which the array keeps")
     chosen = ind if type(ind) is Tensor else torch.tensor(ind)
     if chosen.device != a.device:
         if chosen.numel() and not -a.numel() <= chosen.min() <= chosen.max() < a.numel():
@@ -300,12 +344,13 @@ def putmask(a: Tensor, mask: Tensor, values: Any) -> Tensor:
 
 @whole("put_along_axis")
 def put_along_axis(arr: Tensor, indices: Tensor, values: Any, axis: int) -> Tensor:
-    filled(arr)
     indices = _along(arr, indices, axis)
+    if not arr.is_contiguous():
+        refuse("another memory order, which the array keeps")
     if type(values) is not Tensor:
-        return torch.scatter(arr, axis, indices, number(values))
-    alike(arr, values)
-    return torch.scatter(arr, axis, indices, values) if values.shape == indices.shape else refuse("other shapes")
+        return torch.scatter(arr, axis, indices, element(values, arr))
+    # torch raises where dtypes differ, or an axis of the values is shorter
+    return torch.scatter(arr, axis, indices, values) if values.numel() == indices.numel() else refuse("other shapes")
 
 
 @whole("fill_diagonal")

@@ -323,11 +323,16 @@ def _fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
 @defines(onp.put_along_axis, writes=(0,))
 def _put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
     indices = onp.asarray(trace.plain(indices))
-    if axis is None:
-        FlatIterator(arr)[indices.reshape(-1)] = values
-        return
-    if not -arr.ndim <= axis < arr.ndim:
+    axis = axis if axis is None else operator.index(axis)
+    if axis is None and indices.ndim != 1:
+        raise ValueError("when axis=None, `indices` must have a single dimension.")
+    if axis is not None and not -arr.ndim <= axis < arr.ndim:
         raise onp.exceptions.AxisError(axis, arr.ndim)
+    if indices.dtype.kind not in "iu":
+        raise IndexError("`indices` must be an integer array")
+    if axis is None:
+        FlatIterator(arr)[indices] = values
+        return
     if indices.ndim != arr.ndim:
         raise ValueError("`indices` and `arr` must have the same number of dimensions")
     axis = axis % arr.ndim
