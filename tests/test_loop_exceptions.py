@@ -199,6 +199,60 @@ def test_gradients_of_loops_that_catch():
         onp.testing.assert_allclose(g(x), [2.0, 4.0, 6.0, 3.0])
 
 
+def test_a_call_that_raises_leaves_loops_compiled():
+    """Of the same types, for calls of this function jitted anew, too."""
+
+    def f(x, n):
+        total = 0
+        for s in range(n):
+            part = np.ones((3, 4))
+            for k in range(4):
+                part[2, k] = k + s
+            total += int(np.sum(x * part[2]))
+        return total
+
+    calls = [(onp.ones(4), ""), (onp.ones(3), "broadcast"), (onp.full(4, onp.nan), "NaN")]
+    for x, error in calls:
+        if error:
+            with pytest.raises(ValueError, match=error):
+                jit(f)(x, 5)
+        minnp.report(reset=True)
+        assert jit(f)(onp.ones(4), 5) == f(onp.ones(4), 5)
+        assert not [r for r in minnp.report(reset=True) if r["backend"] == "python"]
+
+
+def of_numbers(m, a, u):
+    return 3 % u
+
+
+def of_a_matrix(m, a, u):
+    return np.linalg.inv(np.eye(2) * u)
+
+
+@pytest.mark.parametrize("last", [of_numbers, of_a_matrix])
+def test_what_loops_wrote_before_an_error_behind_them(last):
+    """One of two arguments is written in its place by the loop itself, the other one at the end."""
+
+    def f(m, a, u):
+        for i in range(6):
+            m[i] = a[i] > 1
+        for i in range(6):
+            a[i] *= 2
+        return last(m, a, u)
+
+    g = jit(f)
+    for u in (2, 2, 0, 2, 0):
+        found, wanted = ((onp.zeros(6, bool), onp.arange(6.0)) for _ in range(2))
+        if u:
+            onp.testing.assert_array_equal(g(*found, u), f(*wanted, u))
+        else:
+            for h, given in ((g, found), (f, wanted)):
+                with pytest.raises((ZeroDivisionError, onp.linalg.LinAlgError)):
+                    h(*given, u)
+        onp.testing.assert_array_equal(found[0], wanted[0])
+        onp.testing.assert_array_equal(found[1], wanted[1])
+
+
 def doubled(x, n):
     y = np.zeros(5)
     for i in range(n):

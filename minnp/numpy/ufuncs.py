@@ -259,9 +259,8 @@ logaddexp2 = ufunc("logaddexp2", *_shares(exp2), saves="both")
 sin = ufunc("sin", lambda g, y, x: times(g, cos(x)))
 cos = ufunc("cos", lambda g, y, x: -times(g, sin(x)))
 tan = ufunc("tan", lambda g, y, x: times(g, 1 + y * y), saves="out", domain=[(-1, 1)])
-# -(x - 1), not 1 - x, which loses the sign of a complex zero and with it the side of the branch cut
-arcsin = ufunc("arcsin", lambda g, y, x: over(g, sqrt(-((x - 1) * (x + 1)))), domain=[(-0.9, 0.9)])
-arccos = ufunc("arccos", lambda g, y, x: -over(g, sqrt(-((x - 1) * (x + 1)))), domain=[(-0.9, 0.9)])
+arcsin = ufunc("arcsin", lambda g, y, x: over(g, _other_side(x)), domain=[(-0.9, 0.9)])
+arccos = ufunc("arccos", lambda g, y, x: -over(g, _other_side(x)), domain=[(-0.9, 0.9)])
 arctan = ufunc("arctan", lambda g, y, x: over(g, 1 + x * x))
 sinh = ufunc("sinh", lambda g, y, x: times(g, cosh(x)))
 cosh = ufunc("cosh", lambda g, y, x: times(g, sinh(x)))
@@ -274,6 +273,11 @@ degrees = ufunc("degrees", lambda g, y, x: g * DEGREE, saves="")
 rad2deg = ufunc("rad2deg", lambda g, y, x: g * DEGREE, saves="")
 radians = ufunc("radians", lambda g, y, x: g * RADIAN, saves="")
 deg2rad = ufunc("deg2rad", lambda g, y, x: g * RADIAN, saves="")
+
+
+def _other_side(x: Any) -> Any:
+    """sqrt(1 - x * x), 0.0 at 1. Of complex numbers 1 - x loses the sign of a zero: the side of the branch cut."""
+    return sqrt(-((x - 1) * (x + 1)) if x.dtype.kind == "c" else (1 - x) * (1 + x))
 
 
 def _nonzero(x: Any) -> Any:

@@ -4,17 +4,25 @@ writes to is the argument itself."""
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as onp
 
 from ..cpu import products
 from ..graph.aliasing import donated, is_write, last_read, made_here, shares
-from ..graph.effects import guard, is_loop, pick
-from ..graph.graph import Graph, Node
-from ..llvm.kernels import Large
-from ..rows.primitive import TABLE, Meta
+from ..graph.effects import guard, inside, is_loop, pick
+from ..graph.graph import Graph, Node, map_nodes
+from ..llvm.kernels import Large, Small
+from ..passes.fusion import Fused
+from ..rows.primitive import TABLE, Meta, Primitive
+from ..rows.value import COMPARISON, PYTHON
 
+# of those functions of graphs that are no rows
+NEVER_RAISE = {pick, inside, operator.add, operator.sub, operator.mul, operator.neg, operator.abs, onp.asarray}
+NEVER_RAISE |= {PYTHON[op] for op in COMPARISON} | {onp.float64, onp.int64, onp.ascontiguousarray}
+INDEXED = {"getitem", "write_view", "add_part", "take", "take_add", "index_add", "take_along_axis", "add_along_axis"}
+INDEXED |= {"repeat", "bincount", "power"}  # by integers that are asked whether they are in range
 LARGE = 1 << 16  # elements of an array over which a pass is saved
 
 
@@ -22,14 +30,15 @@ def write_arguments(graph: Graph, written: list[int]) -> list[int]:
     """Which arguments the graph now overwrites itself: `written` are those that its last outputs are to overwrite.
 
     Such an argument must be in C order and share no memory with another. It is written where nobody reads it, or a view
-    of it, any more, and no guard can send the call elsewhere.
+    of it, any more, and nothing can send the call elsewhere: no guard, and nothing that raises, for then the function
+    runs anew and has to find its arguments as they were.
     """
     if not written:
         return []
     nodes, fresh = graph.nodes, donated(graph)
     at = {n: i for i, n in enumerate(nodes)}
     inputs, outputs = graph.find_nodes(op="placeholder"), graph.output_node().args[0]
-    guards = [n for n in nodes if n.target is guard or is_loop(n)]
+    guards = [n for n in nodes if n.target is guard or is_loop(n) or may_raise(n)]
     done = []
     for i, final in zip(written, outputs[len(outputs) - len(written) :], strict=True):
         target = inputs[i]
@@ -44,6 +53,23 @@ def write_arguments(graph: Graph, written: list[int]) -> list[int]:
         if last and last_read(target, at) <= at[writer] and redirect(writer, final, target, at):
             done.append(i)
     return done
+
+
+def may_raise(node: Node) -> bool:
+    """Whether what a node is given, not its shapes and dtypes alone, decides whether it raises: Python's division, a
+    singular matrix, an index, a power of integers, any function that is no row."""
+    target = node.target
+    if node.op != "call_function" or isinstance(target, (Large, Small, Fused)):
+        return False
+    if not isinstance(target, Primitive):
+        return target not in NEVER_RAISE
+    if "handling" in node.meta or target.name.startswith("linalg."):
+        return True
+    if target.name not in INDEXED:
+        return False
+    holds: list = []
+    map_nodes((node.kwargs, () if is_write(node) else node.args[1:]), holds.append)
+    return any(getattr(getattr(n.meta.get("value"), "dtype", None), "kind", "") in "iub" for n in holds)
 
 
 def redirect(writer: Node, final: Node, target: Node, at: dict[Node, int]) -> bool:

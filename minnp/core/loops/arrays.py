@@ -264,7 +264,7 @@ class Arrays(Noting):
     def elementwise(self, function: Any, compute: Callable[[list[E]], E], given: list) -> E | Lazy:
         """A function of numbers, of arrays element by element. `function`: NumPy's, by which the dtype is told. Arrays
         without axes are numbers here: their result is one."""
-        given = [self.element(g, []) if isinstance(g, Array) and not g.ndim else g for g in given]
+        given = [self.lazy(g).at([]) if isinstance(g, (Array, Lazy)) and not g.ndim else g for g in given]
         if all(isinstance(g, E) for g in given):
             return compute(given)
         given = [g if not isinstance(g, E) else self.frozen(g) for g in given]

@@ -58,7 +58,7 @@ LARGEST = 1 << 24  # numbers of a matrix that is copied transposed
 INDICES = {"add", "sub", "mul", "neg", "copy", "min", "max", "abs", "select", "const", "var", "dim", "cast"}
 INDICES |= {"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not"}
 FOLDS = {n: getattr(operator, n) for n in ("eq", "ne", "lt", "le", "gt", "ge")} | {"not": operator.not_}
-OPERATIONS = INDICES | {"load", "div", "sqrt", "floor", "ceil", "trunc", "xor", "invert", "isnan"}
+OPERATIONS = INDICES | {"load", "div", "sqrt", "floor", "ceil", "trunc", "rint", "xor", "invert", "isnan"}
 
 
 class Apart(Exception):

@@ -485,6 +485,25 @@ class Building(Chosen):
         end = self.temporary(self.element(a, [last]))  # NaN is sorted to the end
         return self.temporary(E("select", (E("ne", (end, end), BOOL, 0, 1), end, found), kind))
 
+    def np_round(self, args: list, kwargs: dict) -> Any:
+        """To so many decimals, of two as near the even one: a product, a rounded one, a quotient."""
+        x, decimals = self.arguments("a decimals", args, kwargs)
+        places = 0 if decimals is None else self.whole_number(decimals)
+        by = const(10.0 ** abs(places))
+
+        def near(v: list[E]) -> E:
+            if v[0].kind.code != "f8" or len(v[0].kinds) > 1:
+                raise self.fail(f"np.round of {v[0].kind}")
+            there, back = ("mul", "div") if places >= 0 else ("div", "mul")
+            scaled = self.temporary(E(there, (v[0], by), F8)) if places else v[0]
+            whole = self.temporary(E("rint", (scaled,), F8))
+            return self.temporary(E(back, (whole, by), F8)) if places else whole
+
+        with self.saying(None):
+            return self.elementwise(onp.round, near, self.of_numpy([x]))
+
+    np_around = np_round
+
     # -------------------------------------------------------------- sums on the way
     def np_cumsum(self, args: list, kwargs: dict) -> Array:
         (x,) = self.arguments("x", args, kwargs)

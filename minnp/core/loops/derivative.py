@@ -64,7 +64,7 @@ from .products import bounds, nest, positive, product, zero_where_zero
 from .simplified import adds, bound, combined, exposed, forwarded, from_zero, loads, propagated, replaced, without_dead
 
 F8 = Kind("f8")
-FLAT = {"floor", "ceil", "trunc", "floordiv"}  # whose derivative is zero
+FLAT = {"floor", "ceil", "trunc", "rint", "floordiv"}  # whose derivative is zero
 TAPE, AT = "<tape>", "<tape>.at"  # which no variable of a program is called
 
 
@@ -1366,7 +1366,7 @@ class _Adjoint(_Derivative):
 LOW, HIGH = -(2**62), 2**62
 EXPENSIVE = {"exp", "log", "sin", "cos", "tan", "tanh", "pow", "sinh", "cosh", "log1p", "expm1", "arctan2", "hypot"}
 EXPENSIVE |= {"sqrt", "div", "arcsin", "arccos", "arctan", "cbrt", "log2", "log10", "exp2", "atan2"}
-EXPENSIVE |= {"logaddexp", "logaddexp2"}
+EXPENSIVE |= {"logaddexp", "logaddexp2", "arcsinh", "arccosh", "arctanh"}
 QUICK = {"sqrt", "div"}  # in a place or a condition, which one by one would go to the tape
 MOST = 50  # operations of these
 
@@ -1487,9 +1487,10 @@ def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterato
         size = nonzero(again())
         return iter((strong(g, div(mul(g, x), size)), strong(g, div(mul(g, y), size))))
     if op in ("logaddexp", "logaddexp2"):  # each has its share of the sum; of sums that are 0 or inf, none
-        least = c(0.5 * float(onp.finfo(kind.dtype).min))
-        down = f("select", E("lt", (again(), least), BOOL, 0, 1), least, again())
-        share = lambda x: f("exp2" if op == "logaddexp2" else "exp", sub(x, down))
+        most = 0.5 * float(onp.finfo(kind.dtype).max)
+        under = lambda x: f("select", E("gt", (x, c(most)), BOOL, 0, 1), c(most), x)
+        down = f("select", E("lt", (again(), c(-most)), BOOL, 0, 1), c(-most), under(again()))
+        share = lambda x: f("exp2" if op == "logaddexp2" else "exp", sub(under(x), down))
         return iter((strong(g, mul(g, share(x))), strong(g, mul(g, share(y)))))
     if op == "nextafter":
         return iter((g, c(0)))
@@ -1510,6 +1511,9 @@ def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterato
         "arcsin": lambda: div(c(1), f("sqrt", sub(c(1), mul(x, x)))),
         "arccos": lambda: neg(div(c(1), f("sqrt", sub(c(1), mul(x, x))))),
         "arctan": lambda: div(c(1), add(c(1), mul(x, x))),
+        "arcsinh": lambda: div(c(1), f("sqrt", add(c(1), mul(x, x)))),
+        "arccosh": lambda: div(div(c(1), f("sqrt", sub(x, c(1)))), f("sqrt", add(x, c(1)))),
+        "arctanh": lambda: div(c(1), mul(sub(c(1), x), add(c(1), x))),
         "log2": lambda: div(c(1 / math.log(2)), x),
         "log10": lambda: div(c(1 / math.log(10)), x),
         "log1p": lambda: div(c(1), add(c(1), x)),

@@ -23,7 +23,7 @@ from ..api.functions import PUBLIC
 from ..cpu.threads import prange
 from ..rows import budget
 from . import matrices
-from .arrays import ONE, Lazy, Masked
+from .arrays import LONGEST, ONE, Lazy, Masked
 from .arrays import whole as is_whole
 from .building import Building, Static, Tup
 from .chosen import EVERY
@@ -90,6 +90,7 @@ DEPTH = 8  # of calls of Python functions in one another
 ALIASES = {"absolute": "abs", "conjugate": "conj", "concatenate": "concat", "true_divide": "divide"}
 MAKERS = {"copy", "array", "where", "dot", "matmul", "exp", "log", "sin", "cos", "tanh", "sqrt", "maximum", "minimum"}
 LINALG = ("norm", "solve", "inv", "det", "cholesky")
+ANGLES = {"degrees": True, "rad2deg": True, "radians": False, "deg2rad": False}  # whether degrees come out
 UNROLLED = 32  # items of a tuple that a loop goes over
 
 
@@ -931,9 +932,9 @@ class Translator(Building):
             return self.scatter(base, parts, value, None)
         whole = sum(isinstance(p, E) for p in parts)
         if whole == base.ndim and all(isinstance(p, E) for p in parts):
-            if not isinstance(value, E):
+            if isinstance(value, (Array, Lazy)) and value.ndim:
                 raise self.fail("an array stored in an element")
-            value = self.frozen(value)
+            value = self.frozen(self.number(value))
             index = [self.place(p, base, axis) for axis, p in enumerate(parts)]
             self.store(base, index, value)
             return
@@ -964,10 +965,11 @@ class Translator(Building):
             if isinstance(old, E):
                 # the variable as it is when the operator runs, after the other side
                 new = self.wide(s.value)
-                if isinstance(new, E):
-                    self.name(s.target.id, self.binary(op, old, new))
-                    return
-                raise self.fail("a number that becomes an array")
+                new = self.apply(op, [old, new])
+                if not isinstance(new, E):
+                    raise self.fail("a number that becomes an array")
+                self.name(s.target.id, new)
+                return
             if not isinstance(old, Array):
                 raise self.fail("an operator in place of what is no array")
             self.update(old, op, self.value(s.value))
@@ -1005,10 +1007,10 @@ class Translator(Building):
         if all(isinstance(p, E) for p in parts) and len(parts) == base.ndim:
             index = [self.frozen(self.place(p, base, axis)) for axis, p in enumerate(parts)]
             old = self.load(base, index)
-            value = self.value(s.value)
+            value = self.apply(op, [old, self.value(s.value)])
             if not isinstance(value, E):
                 raise self.fail("an array added to an element")
-            self.store(base, index, self.binary(op, old, value))
+            self.store(base, index, value)
             return
         target = self.index(base, parts)
         assert isinstance(target, Array)
@@ -1471,8 +1473,8 @@ class Translator(Building):
         return self.settled_now(self.truth(self.number(value)))
 
     def number(self, value: Any) -> E:
-        if isinstance(value, Array) and value.ndim == 0:
-            return self.element(value, [])
+        if isinstance(value, (Array, Lazy)) and value.ndim == 0:
+            return self.lazy(value).at([])
         if not isinstance(value, E):
             raise self.fail("an array, or an object, where a number was expected")
         return value
@@ -1874,6 +1876,8 @@ class Translator(Building):
         if any(not isinstance(g, (E, Array, Lazy)) for g in given):
             raise self.fail(f"{op} of an object")
         one = len(given) == 1
+        if op == "pow" and isinstance(given[0], (Array, Lazy)) and (simple := simple_power(*given)):
+            return self.call_np(simple, given[:1], {}, getattr(onp, simple))
         compute = (lambda v: self.unary(op, v[0])) if one else (lambda v: self.binary(op, v[0], v[1]))
         return self.elementwise(OPERATORS[op], compute, given)
 
@@ -2286,7 +2290,7 @@ class Translator(Building):
         if found is None:
             raise self.fail(f"a call of {getattr(f, '__name__', f)!s}")
         where, name = found
-        spoken, named = self.spoken, name if name in ("square", "float_power") else None
+        spoken, named = self.spoken, name if name in ("square", "float_power", "reciprocal") else None
         if where == "np":
             spoken = "" if name in NUMPYS or name in UNARY or name in BINARY or named else None
         with self.saying(None if name == "divmod" else spoken, named):
@@ -2532,6 +2536,7 @@ class Translator(Building):
         if name in ("isnan", "isinf", "isfinite"):
             return self.truth(self.call_np(name, args, kwargs, getattr(onp, name)))
         table = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "fabs": "abs", "pow": "pow"}
+        table |= {"asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
         if name in ("atan2", "hypot", "fmod", "copysign") and len(args) == 2:
             y = self.cast(self.number(args[1]), FLOAT)
             out = self.temporary(E(name, (x, y), FLOAT))
@@ -2693,7 +2698,7 @@ class Translator(Building):
             if len(args) == 1 and isinstance(args[0], Turns):
                 return self.consumed(name, args[0])
             if len(args) == 1 and isinstance(args[0], (Array, Lazy)):
-                raise self.fail(f"{name} of an array")
+                return self.one_by_one(name, args[0])
             if len(items) > 1 and all(isinstance(x, Tup) for x in items):
                 return self.first_of_tuples("lt" if name == "min" else "gt", items)
             best = self.as_it_is(items[0])
@@ -2734,7 +2739,35 @@ class Translator(Building):
             for x in args[0].items:
                 total = self.binary("add", total, self.number(x))
             return total
+        if name == "sum" and len(args) == 1 and isinstance(args[0], (Array, Lazy)):
+            return self.one_by_one(name, args[0])
         raise self.fail(f"a call of {name}")
+
+    def one_by_one(self, name: str, x: Any) -> E:
+        """Python's sum, min or max of an array: of the NumPy numbers that it hands out, in their order."""
+        x = self.an_array(x)
+        if x.ndim != 1:
+            raise self.fail(f"{name} of an array of several axes")
+        self.check(E("gt", (x.dims[0], const(0)), BOOL, 0, 1))  # Python's own 0, or an error
+        first = self.element(x, [const(0)])
+        first = self.binary("add", const(0), first) if name == "sum" else first
+        out, at = self.fresh("acc"), self.fresh("k")
+        self.program.kinds |= {out: Kind(first.kind.code), at: INT}
+        self.emit(Assign(out, self.temporary(first)))
+        found = E("var", (out,), Kind(first.kind.code))
+        with self.into([]) as body:
+            y = self.element(x, [E("var", (at,), INT, 0, LONGEST)])
+            if name == "sum":
+                more = self.binary("add", found, y)
+                if more.kind != found.kind:
+                    raise self.fail(f"sum of an array of {x.kind}")
+                self.emit(Assign(out, more))
+            else:
+                y = self.temporary(y)
+                better = self.truth(self.compare("lt" if name == "min" else "gt", y, found))
+                self.emit(If(better, [Assign(out, y)], []))
+        self.emit(For(at, const(1), x.dims[0], 1, body))
+        return self.temporary(found)
 
     def first_of_tuples(self, op: str, given: list[Tup]) -> Tup:
         """min or max of tuples of numbers."""
@@ -2857,7 +2890,11 @@ class Translator(Building):
                 )
 
             if all(isinstance(a, E) for a in args):
-                raise self.fail("np.where of numbers, which is an array")
+                if any(len(a.kinds) > 1 for a in args[1:]):
+                    raise self.fail("np.where of a number that is of several types")
+                kind = result_kind(onp.where, tuple(a.kind for a in args))
+                chosen = self.frozen(self.as_numpy(pick(args), kind))
+                return Lazy([], kind, lambda index: chosen, [])  # an array without axes
             return self.elementwise(onp.where, pick, args)
         if name == "square":
             return self.elementwise(
@@ -2883,12 +2920,13 @@ class Translator(Building):
                 minus = const(-1 if x.kind.letter in "iu" else -1.0, x.kind)
                 if x.kind.letter not in "if" or len({k.code for k in x.kinds}) > 1:
                     raise self.fail("np.sign of such a number")
+                neither = x if x.kind.letter in "iu" else E("sub", (x, x), x.kind)  # zero, or NaN, without a slope
                 out = E(
                     "select",
                     (
                         E("lt", (x, zero), BOOL, 0, 1),
                         minus,
-                        E("select", (E("gt", (x, zero), BOOL, 0, 1), one, x), x.kind),
+                        E("select", (E("gt", (x, zero), BOOL, 0, 1), one, neither), x.kind),
                     ),
                     x.kind,
                 )
@@ -2911,6 +2949,25 @@ class Translator(Building):
             return E(name, (self.temporary(args[0]),), Kind("f8" if args[0].kind.code == "c16" else "f4"))
         if name in (*UNARY, "conj", "conjugate", "fabs"):
             return self.unary_function("conj" if name.startswith("conj") else name, args[0])
+        if name == "reciprocal":
+
+            def inverse(v: list[E]) -> E:
+                if v[0].kind.letter != "f" or len(v[0].kinds) > 1:
+                    raise self.fail("np.reciprocal of what is no float")
+                return self.binary("div", const(1.0, Kind(v[0].kind.code)), v[0])
+
+            return self.elementwise(onp.reciprocal, inverse, self.of_numpy(args))
+        if name in ANGLES:
+
+            def turned(v: list[E]) -> E:
+                kind = result_kind(getattr(onp, name), (v[0].kind,))
+                if kind.letter != "f" or len(v[0].kinds) > 1:
+                    raise self.fail(f"np.{name} of {v[0].kind}")
+                whole, pi = kind.dtype.type(180), kind.dtype.type(onp.pi)
+                by = whole / pi if ANGLES[name] else pi / whole
+                return self.binary("mul", self.cast(v[0], kind), const(float(by), kind))
+
+            return self.elementwise(getattr(onp, name), turned, self.of_numpy(args))
         if name in BINARY:
 
             def two(v: list[E]) -> E:
@@ -2981,6 +3038,12 @@ class Translator(Building):
             first = E("or", (nan, first) if clips else (first, nan), BOOL, 0, 1)  # derivatives tell them apart
         low, high = (min(a.low, b.low), max(a.high, b.high)) if kind.letter in "iu" else (None, None)
         return self.temporary(E("select", (first, a, b), Kind(kind.code), low, high))
+
+
+def simple_power(a: Array | Lazy, b: Any) -> str:
+    """The function that NumPy takes for a ** b of an array: its root of -inf is NaN, its power inf. "" for np.power."""
+    simple = a.ndim and a.kind.letter == "f" and isinstance(b, E) and b.op == "const" and b.kind.python
+    return {0.5: "sqrt", -1: "reciprocal"}.get(b.args[0], "") if simple else ""
 
 
 def type_of(x: Any) -> type | None:

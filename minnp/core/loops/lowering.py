@@ -88,6 +88,7 @@ INTRINSICS = {
             "floor",
             "ceil",
             "trunc",
+            "rint",
         )
     },
     "arcsin": "asin",
@@ -100,11 +101,12 @@ INTRINSICS = {
 # what an index that is seen before its loop consists of: nothing that traps unless a check in the loop lets it through
 SAFE = {"add", "sub", "mul", "neg", "copy", "cast", "min", "max", "abs", "select", "and", "or", "xor", "not", "invert"}
 SAFE |= {"lt", "le", "gt", "ge", "eq", "ne", "wrap", "inside"}
-INSTRUCTIONS = {"sqrt", "floor", "ceil", "trunc", "copysign"}
+INSTRUCTIONS = {"sqrt", "floor", "ceil", "trunc", "rint", "copysign"}
 ELEMENTARY = {f.__name__: f for f in (functions.exp, functions.expm1, functions.exp2, functions.tanh)}
 ELEMENTARY |= {f.__name__: f for f in (functions.log, functions.log2, functions.log10, functions.log1p)}
 LOGARITHMS = {"log", "log2", "log10", "log1p"}
-LIBM = {"log1p", "expm1", "cbrt", "hypot", "fmod", "nextafter"}
+LIBM = {name: name for name in ("log1p", "expm1", "cbrt", "hypot", "fmod", "nextafter")}
+LIBM |= {"arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh"}
 
 
 BRIEF = 1 << 23  # steps: operations, reads and writes, of which a run takes less time than to compile it well
@@ -1334,7 +1336,7 @@ class Lowering:
         if name in INTRINSICS:
             full = f"llvm.{INTRINSICS[name]}.{'f32' if t == 'float' else 'f64'}"
         elif name in LIBM:
-            full = f"{name}{suffix}"
+            full = f"{LIBM[name]}{suffix}"
         else:
             raise NotLowered(name)
         self.declared[full] = f"declare {t} @{full}({', '.join([t] * len(args))})"

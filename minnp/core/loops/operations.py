@@ -38,7 +38,7 @@ OPERATORS: dict[str, Callable] = {
 }
 # NumPy's functions of one number that are one instruction or a call of libm, by name
 UNARY = ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "arcsin", "arccos", "arctan", "log2")
-UNARY += ("log10", "log1p", "expm1", "exp2", "floor", "ceil", "trunc", "cbrt")
+UNARY += ("log10", "log1p", "expm1", "exp2", "floor", "ceil", "trunc", "rint", "cbrt", "arcsinh", "arccosh", "arctanh")
 BINARY = {"arctan2": "atan2", "hypot": "hypot", "fmod": "fmod", "copysign": "copysign", "nextafter": "nextafter"}
 BINARY |= {"logaddexp": "logaddexp", "logaddexp2": "logaddexp2", "float_power": "pow"}
 NUMPYS = {

@@ -89,6 +89,7 @@ DERIVATIVES = {GradTrace: adjoint, Recording: adjoint, JvpTrace: tangent}
 MOST = 32  # programs of one loop
 LENGTHS = 6  # of them, after which tuples and lists of other lengths are Python's
 PATIENCE, LONGEST = 4, 1 << 12  # how often a loop is looked at that Python has to run; how often it then is not
+EXITS = 4  # how often a program goes back to Python, beside an eighth of its runs, before Python has the loop
 LOOKED_THROUGH = 1024  # items of a list outside that are looked at in each call
 FEW, MANY = 10, 64  # turns of a loop
 STEPS = 640  # of a loop that appends arrays, which a graph has one by one: it makes the list, too
@@ -219,7 +220,11 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
 
 
 class Compiled:
-    """What a site does for values of one type: a row, or the reason why Python runs it."""
+    """What a site does for values of one type: a row, or the reason why Python runs it.
+
+    runs   how often it ran compiled
+    exits  how often it went back to Python: what raises, or numbers that compiled code does not have
+    """
 
     def __init__(self, outside: Outside) -> None:
         self.outside = outside
@@ -231,6 +236,7 @@ class Compiled:
         self.by_values = False  # whether it is that of another
         self.noting = False  # whether it was tried to compile what says of what NumPy warns
         self.why = ""
+        self.runs = self.exits = 0
 
 
 def sparing(program: Program, wanted: set[str], whole: Program) -> Code | None:
@@ -890,7 +896,10 @@ def _run(
     except Undrawn:
         return None
     except (Again, NotLowered) as no:
-        found.row, found.why = None, str(no) or "a number, or a length, that compiled code does not take"
+        found.exits += 1
+        found.why = str(no) or "a number, or a length, that compiled code does not take"
+        if isinstance(no, NotLowered) or found.exits > EXITS + found.runs // 8:  # else the next ones may be others
+            found.row = None
         _say(site, f, found.why)
         return None
     except Exception as error:
@@ -908,6 +917,7 @@ def _run(
                 _write(x, a)
         del error.partial
         raise
+    found.runs += 1
     del raw, bases  # a write asks who else holds the memory
     for x, a in zip(written, out):
         if x is not None:

@@ -19,7 +19,7 @@ OPERATORS = {"add": "add", "sub": "subtract", "mul": "multiply", "div": "divide"
 OPERATORS |= {"mod": "remainder", "pow": "power"}
 FUNCTIONS = {"sqrt", "exp", "sin", "cos", "tan", "tanh", "sinh", "cosh", "arcsin", "arccos", "expm1", "exp2", "hypot"}
 SUMS = {"logaddexp", "logaddexp2"}  # NumPy says that it met an invalid value where it was given a NaN
-FUNCTIONS |= LOGARITHMS | SUMS | {"fmod", "nextafter"}
+FUNCTIONS |= LOGARITHMS | SUMS | {"fmod", "nextafter", "arccosh", "arctanh"}
 CLASSES = {"divide": "divide by zero", "over": "overflow", "invalid": "invalid value"}
 ONCE = {"default", "module", "once"}  # what filters say of warnings that are shown once for a line
 
@@ -129,7 +129,7 @@ class Noting(Builder):
             self.happened("divide", name, test("and", infinite, by_zero), e)
             self.happened("over", name, test("and", infinite, test("not", by_zero)), e)
         else:
-            self.happened("divide" if e.op in LOGARITHMS else "over", name, infinite, e)
+            self.happened("divide" if e.op in LOGARITHMS or e.op == "arctanh" else "over", name, infinite, e)
         fine = [test("not", test("isnan", a)) for a in floats if e.op not in SUMS]
         self.happened("invalid", name, every("and", [test("isnan", out), *fine]), e)
 

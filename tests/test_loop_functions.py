@@ -1,0 +1,132 @@
+"""NumPy's functions, and Python's, in compiled loops: their values and slopes, at singular points as well."""
+
+from __future__ import annotations
+
+import numpy as onp
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import grad, jit, jvp
+from minnp.core.llvm import engine
+
+pytestmark = [
+    pytest.mark.host("about compiled code on NumPy's memory"),
+    pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+POINTS = [0.0, 1.0, -1.0, onp.nan, onp.inf, -onp.inf, 0.5, -0.5, 1.4, 2.5]
+
+
+def signs(x, y):
+    for k in range(len(x)):
+        y[k] = y[k - 1] * 0 + np.sign(x[k])
+    return y
+
+
+def roots(x, y):
+    for k in range(2):
+        y[k:] = x[k:] ** 0.5
+    return y
+
+
+def inverses(x, y):
+    for k in range(len(x)):
+        y[k] = np.reciprocal(x[k])
+        y[k:] += x[k:] ** -1
+    return y
+
+
+def hyperbolic(x, y):
+    for k in range(len(x)):
+        y[k] = np.arcsinh(x[k]) + np.arccosh(x[k]) + np.arctanh(0.5 * x[k])
+    return y
+
+
+def rounded(x, y):
+    for k in range(len(x)):
+        y[k] = np.rint(x[k]) + np.round(x[k] * 1.37, 1) + np.around(123 * x[k], -1)
+    y[1:] += np.round(x[1:])
+    return y
+
+
+def angles(x, y):
+    for k in range(len(x)):
+        y[k] = np.degrees(x[k]) + np.deg2rad(y[k - 1])
+    return y
+
+
+def shares(x, y):
+    for k in range(len(x)):
+        y[k] = np.logaddexp(x[k], 0.1) - np.logaddexp2(0.2, x[k])
+    return y
+
+
+def chosen(x, y):
+    total = 0.0
+    for k in range(len(x)):
+        z = np.where(x[k] > 0, x[k], -1)
+        y[k] = z
+        total += np.where(z > 1, 0.5, z) * z
+        if np.where(z > 2, True, False):
+            y[k] += np.where(total > 0, 3, 4)
+    y[0] += total
+    return y
+
+
+@pytest.mark.parametrize("f", [signs, roots, inverses, hyperbolic, rounded, angles, shares, chosen])
+def test_functions_of_numbers(f):
+    loss = lambda x: np.sum(f(x, np.zeros(len(x))))
+    directional = lambda x: jvp(lambda x: f(x, np.zeros(len(x))), (x,), (np.ones(len(x)),))[1]
+    compiled, slope, tangent = jit(f), jit(grad(loss)), jit(directional)
+    minnp.report(reset=True)
+    for point in POINTS:
+        x = np.array([point, 0.3, 1.7])
+        onp.testing.assert_allclose(compiled(x, np.zeros(3)), f(x, np.zeros(3)), rtol=1e-13)
+        onp.testing.assert_allclose(slope(x), grad(loss)(x), rtol=1e-12)
+        onp.testing.assert_allclose(tangent(x), directional(x), rtol=1e-12)
+    assert not [r for r in minnp.report() if r["backend"] == "python"]
+
+
+def test_an_array_without_axes_stays_one():
+    def f(x):
+        for k in range(len(x)):
+            y = np.where(x[k] > 0, x[k], 0.0)
+        return y
+
+    for g in (f, jit(f)):
+        assert type(g(np.ones(3))) is np.ndarray and g(np.ones(3)).shape == ()
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "u1", "?"])
+def test_pythons_sums_of_arrays(dtype):
+    """Which have another order, and other dtypes, than NumPy's."""
+
+    def f(x):
+        for k in range(2):
+            total = sum(x[k:])
+        return total
+
+    def g(x):
+        for k in range(2):
+            least, most = min(x[k:]), max(x)
+        return least, most
+
+    x = np.array([3.3, -0.0, 250.7, 0.1, 0.2]).astype(dtype)
+    for h in (f, g):
+        compiled = jit(h)
+        for y in (x, x[:2], x[2:]):
+            found, wanted = compiled(y), h(y)
+            assert onp.array_equal(found, wanted)
+            assert onp.asarray(found).dtype == onp.asarray(wanted).dtype
+    total = jit(f)
+    assert total(x) == f(x)
+    assert type(total(x[:1])) is int  # of none: Python's 0
+    with pytest.raises(ValueError, match="empty"):
+        jit(g)(x[:1])
+
+
+def test_slopes_at_the_ends_of_arcsin_and_arccos():
+    for point in (1.0, -1.0):
+        assert grad(np.arcsin)(point) == onp.inf
+        assert grad(np.arccos)(point) == -onp.inf
