@@ -6,6 +6,7 @@ whose LinAlgError the user sees.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as onp
 import torch
 
 from ...core.rows import report
-from .dtypes import device_of, from_host, known, promote, refuse, scalar
+from .dtypes import device_of, from_host, known, promote, refuse
 from .reductions import INTEGRAL, dims
 from .registry import kernel
 
@@ -171,7 +172,13 @@ def gelsd(a: Tensor, b: Tensor, rcond: float | None) -> tuple:
     """NumPy's own routine; rcond: the part of the greatest singular value below which one is 0, as there: None stands
     for eps * max(M, N), a negative number for eps."""
     x, residuals, rank, s = la.lstsq(a, b, rcond=rcond, driver="gelsd")
-    return x.contiguous(), residuals, scalar(rank.item(), torch.int32, rank.device), s
+    return x.contiguous(), residuals, _rank(rank.item()), s
+
+
+@functools.lru_cache(256)
+def _rank(n: int) -> Tensor:
+    """A rank in NumPy's dtype: torch takes longer to convert its own."""
+    return torch.tensor(n, dtype=torch.int32)
 
 
 @kernel("linalg.lstsq", dtypes_of=lambda a, b: (promote(a, b),))
