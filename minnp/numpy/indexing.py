@@ -270,7 +270,7 @@ repeat = primitive(
     jvp="linear",
     saves="",
     dynamic="shape",
-    takes=("one", "repeats"),
+    takes=("one", "repeats", "axis"),
     samples=sampled(
         ((spread(2, 3),), {"repeats": 2}),
         ((spread(2, 3),), {"repeats": 3, "axis": 1}),

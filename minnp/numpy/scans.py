@@ -140,7 +140,7 @@ diff = primitive(
     jvp="linear",
     saves="",
     flops=per_input(1),
-    takes=("one", "n"),
+    takes=("one", "n", "axis"),
     samples=sampled(((spread(3, 4),), {}), ((spread(5, 2),), {"n": 2, "axis": 0})),
 )
 

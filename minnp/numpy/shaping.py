@@ -221,7 +221,7 @@ roll = primitive(
     jvp="linear",
     saves="",
     shape=same,
-    takes=("some", "shift"),
+    takes=("some", "shift", "axis"),
     samples=sampled(
         ((spread(2, 3),), {"shift": 2}),
         ((spread(2, 3),), {"shift": (1, -1), "axis": (0, 1)}),

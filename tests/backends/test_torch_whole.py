@@ -1,6 +1,7 @@
 """Functions that a place does in one call give what NumPy gives: values, dtypes, forms, exceptions."""
 
 import operator
+import os
 import warnings
 
 import numpy as onp
@@ -22,7 +23,7 @@ NAN, INF = onp.nan, onp.inf
 
 def arrays(char):
     """x, n: 3 x 4 without and with NaNs; f: infinities; v: 7; s: ascending, o: and NaNs; e: no elements; z: no axis;
-    t: its least singular value is twice the dtype's eps; b, l: many elements."""
+    t: its least singular value is twice the dtype's eps; b, l: many elements; u: bytes."""
     x, s = differential.some((3, 4), char), onp.sort(differential.some((8,), char, 1))
     n, f = x.copy(), x.copy()
     n[:, 1], n[1], n[0, 0] = NAN, NAN, 0
@@ -31,7 +32,8 @@ def arrays(char):
     o = onp.array([*s, s[-1], NAN, NAN], char)
     return {
         "x": x, "n": n, "f": f, "v": differential.some((7,), char, 2), "s": s, "o": o, "y": y,
-        "e": x[:0], "z": onp.array(2.5, char), "i": onp.array([2, 0, 2]), "j": onp.argsort(x, 1), "onp": onp,
+        "e": x[:0], "z": onp.array(2.5, char), "i": onp.array([2, 0, 2]),
+        "u": onp.array([[7, 0], [250, 7]], "u1"), "j": onp.argsort(x, 1), "onp": onp,
         "b": onp.tile(x, (60, 60)), "l": differential.some((42000,), char, 3),
         "t": onp.diag(onp.array([1, 1, 2 * onp.finfo(char).eps], char)),
     }  # fmt: skip
@@ -90,7 +92,36 @@ take_along_axis(x,j[:0,:1],0) take_along_axis(i.astype('u4'),i*1.0,0) take_along
 take_along_axis(e,j[:0],1) take_along_axis(i,i%3,-1) fill_diagonal(x,3.0) fill_diagonal(x,[1,2,3.0])
 fill_diagonal(x.T,2) fill_diagonal(x,3,True) fill_diagonal(v,3) vander(v) vander(v,3) vander(v,0) vander(v,2,True)
 vander(x) polyfit(s,s,1) full_like(x,2) full_like(x,2.5) full_like(x,v) full_like(x,1j) full_like(x,2,dtype='i4')
+vdot(v,v) vdot(x,x) vdot(v,s) vdot(z,z) vdot(i,i) trace(x) trace(x[:2,:2]) trace(x,1) trace(v) trace(u) x.trace()
+x.trace(1) append(v,s) append(x,v) append(x,x,0) append(x,x,axis=1) append(x.T,x.T,1) append(x,v,0)
+append(v,1.0) append(i,v) append(i,i) append(e,x,0) append(x,x,5) append(u,u) append(u,u,-1) column_stack([v,v])
+column_stack((v,s)) column_stack([x,x]) column_stack([i,i,i]) column_stack(x) column_stack([v,i]) column_stack([])
+column_stack([u[0],u[1]]) average(x) average(x,0) average(x,axis=(0,1)) average(x,axis=()) average(n) average(e)
+average(v,weights=v) average(i) average(x,5) average(x,keepdims=True) count_nonzero(x) count_nonzero(n,0)
+count_nonzero(f,axis=(0,1)) count_nonzero(x,()) count_nonzero(u,axis=1) count_nonzero(i) count_nonzero(x>0)
+count_nonzero(z) count_nonzero(e) count_nonzero(x,keepdims=True) count_nonzero(x,7) ptp(x) ptp(n,0) ptp(f)
+ptp(x,axis=(0,1),keepdims=True) ptp(u) ptp(i) ptp(e) ptp(x,()) ptp(x,9) isin(v,v[:2]) isin(i,i[:1]) isin(n,n) isin(u,u)
+isin(x,v,invert=True) isin(x>0,x>0) isin(i,v) isin(i,[2,3]) union1d(v,s) union1d(n,n) union1d(i,i) union1d(u,u)
+union1d(i,v) union1d(e,v) unique(u) unique(x>0) unique(f) unique(-i) bincount(i) bincount(i,weights=v[:3])
+bincount(i,v) bincount(i,minlength=5) bincount(-i) bincount(u[0]) bincount(v) bincount(i,[1.0,2,3]) bincount(i,i)
+bincount(j) searchsorted(s,i) searchsorted(onp.arange(4),3) tile(i,2) tile(x,(2,1,2)) tile(x,1) tile(x.T,(1,1))
+tile(x.T,2) tile(u,(0,2)) tile(x,-1) tile(x,2.0) tile(x,[2,2]) tile(x,()) outer(i,i) outer(u,u) outer(u[0],u[1])
+outer(x>0,v) diag(i) diag(u[0],1) diag(x[0]>0) full_like(i,3) full_like(i,3.5) full_like(u,300) full_like(u,7)
+full_like(x>0,1) full_like(x>0,2) full_like(i,-1) meshgrid(i,i) meshgrid(i,v) meshgrid(u[0],u[1]) fill_diagonal(u,9)
+fill_diagonal(u,300) fill_diagonal(u,2.5) put(u,[0,3],9) put(u,[0,3],300) put(u.T,[1],5) put(i,i,7) putmask(u,u>7,1)
+putmask(i,i>0,5) putmask(i,i>0,2.5) putmask(u,u>7,-1) place(x,x>0,[2.5]) place(u,u>7,[3]) place(x,x>9,[])
+roll(x,1,axis=0) roll(x,-5,1) roll(x,1,axis=-1) roll(x,(1,2),axis=(0,1)) roll(x,1,axis=(0,1)) roll(x,1,2)
+roll(u,1,axis=0) roll(x,1.5,axis=0) roll(z,1) roll(z,1,axis=0) repeat(x,2,axis=0) repeat(x,2,axis=-1) repeat(x,2,3)
+repeat(x,-1,axis=0) repeat(x,[1,2,3],axis=0) repeat(u,3,axis=1) repeat(z,2,axis=0) diff(x,axis=0) diff(x,2,axis=0)
+diff(x,n=0,axis=0) diff(x,axis=5) diff(x,-1,axis=0) diff(u,axis=0) diff(x,prepend=v[:3,None]) diff(x>0,axis=1)
+diff(e,axis=0) diff(z,axis=0)
 """)
+if hasattr(onp, "cumulative_sum"):
+    CASES += str.split("""
+    linalg.trace(x) cumulative_sum(v) cumulative_sum(x) cumulative_sum(x,axis=0) cumulative_sum(i) linalg.vector_norm(x)
+    linalg.vector_norm(n,axis=0) linalg.vector_norm(x,axis=(0,1),keepdims=True) linalg.vector_norm(x,ord=1)
+    linalg.vector_norm(i) linalg.vector_norm(x,axis=()) linalg.vector_norm(x,axis=4)
+    """)
 
 
 def outcome(case, np, given):
@@ -125,7 +156,11 @@ def test_functions_in_one_call_agree_with_numpy(char):
             scale = onp.maximum(differential.largest(w), 1) if w.dtype.kind == "f" else None
             assert not (why := differential.disagreement(g, w, 64, False, scale)), (case, why)
     if install.fastpath is not None:
-        elsewhere = {"einsum", "outer", "diag", "tile", "linalg.outer", "linalg.tensordot", "linalg.cross"}
+        elsewhere = {"einsum", "linalg.outer", "linalg.tensordot", "linalg.cross"}
+        if not hasattr(onp, "cumulative_sum"):
+            elsewhere |= {"cumulative_sum", "linalg.trace", "linalg.vector_norm"}
+        if "MINNP_BACKEND" in os.environ:  # lists of arrays are then Python's
+            elsewhere.add("column_stack")
         if EMULATED:  # what looks at data, which no other device's can be without waiting
             elsewhere |= {"ndarray.searchsorted", "histogram"}
         assert {n for n, calls in reach.items() if not calls} == elsewhere
@@ -137,6 +172,25 @@ def test_what_is_said_to_be_one_call_is():
             operator.attrgetter(name)(np)  # which makes its entry, if this NumPy has such a function
         forms = {name: install.row_of(HOST_CALLS[name])[-1] for name in WHOLE if name in HOST_CALLS}
         assert set(forms.values()) == {install.fastpath.WHOLE}, forms
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda np, x: np.put(x, [1, 5], 7.0),
+        lambda np, x: np.putmask(x, x > 0, 7.0),
+        lambda np, x: np.fill_diagonal(x, 7.0),
+        lambda np, x: np.put_along_axis(x, np.argsort(x, 1), 7.0, 1),
+        lambda np, x: np.add.at(x, np.array([0, 1]), 7.0),
+    ],
+)
+def test_what_is_written_in_one_call_keeps_its_memory_order(write):
+    like = onp.asfortranarray(differential.some((3, 4), "f"))
+    with THERE:
+        x = np.array(like, order="K")
+    write(np, x)
+    write(onp, like)
+    assert x.strides == like.strides and onp.array_equal(onp.asarray(x), like)
 
 
 def test_what_is_written_in_one_call_is_seen_by_views_and_not_by_copies():

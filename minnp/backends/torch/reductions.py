@@ -215,8 +215,8 @@ for _name, _run in (("cumsum", torch.cumsum), ("cumprod", torch.cumprod)):
     kernel(_name, direct=_direct)(_run)
 
 
-def _diff(x: Tensor, n: int = 1) -> Tensor:
-    return torch.diff(x, n) if x.ndim and n > 0 else diff(x, n)
+def _diff(x: Tensor, n: int = 1, axis: int = -1) -> Tensor:
+    return torch.diff(x, n, axis) if x.ndim and n > 0 and type(axis) is int else diff(x, n, axis)
 
 
 @kernel("diff", bits=True, direct=on_floats(_diff))

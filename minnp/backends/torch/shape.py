@@ -100,6 +100,8 @@ def _roll(x: Tensor, shift: Any) -> Tensor:
 
 @kernel("roll", bits=True, direct=on_floats(_roll))
 def roll(x: Tensor, shift: Any, axis: Any = None) -> Tensor:
+    if type(shift) is type(axis) is int and x.ndim:
+        return torch.roll(x, shift, axis)
     shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,)
     if not all(isinstance(s, (int, onp.integer)) for s in shifts):
         refuse("shifts that are no integers")

@@ -10,8 +10,8 @@ import numpy as onp
 import torch
 
 from .dtypes import LEGACY, TO_NUMPY, TO_TORCH, known, refuse, scalar
-from .reductions import dims
-from .whole import NUMBERS, WHOLE, filled, number, whole
+from .reductions import INTEGRAL, dims
+from .whole import NUMBERS, WHOLE, filled, moved, number, whole
 
 __all__ = ["WHOLE"]
 Tensor = torch.Tensor
@@ -88,10 +88,29 @@ for _name in ("quantile", "percentile"):
 @whole("unique")
 def unique(ar: Tensor) -> Tensor:
     """The values in their order; of several NaNs, which are last, one."""
+    if type(ar) is Tensor and ar.dtype in INTEGRAL:
+        moved(ar)
+        return torch.unique(ar)
     filled(ar)
     found = torch.unique(ar)
+    if ar.is_cpu and (last := found[-1].item()) == last:
+        return found
     nan = torch.isnan(found)
     return torch.cat([found[:1], found[1:][~(nan[1:] & nan[:-1])]])
+
+
+@whole("union1d")
+def union1d(ar1: Tensor, ar2: Tensor) -> Tensor:
+    moved(ar1, ar2)
+    return unique(torch.cat([ar1.reshape(-1), ar2.reshape(-1)]))
+
+
+@whole("isin")
+def isin(element: Tensor, test_elements: Tensor) -> Tensor:
+    moved(element, test_elements)
+    if element.dtype not in (torch.float32, torch.float64, torch.int32, torch.int64):
+        refuse("elements of another dtype")
+    return torch.isin(element, test_elements)
 
 
 @functools.lru_cache(256)
@@ -114,10 +133,52 @@ def histogram(a: Tensor, bins: Any = 10, range: Any = None) -> tuple[Tensor, Ten
     return torch.histogram(a, edges)[0].to(torch.int64), edges
 
 
+@whole("bincount")
+def bincount(x: Tensor, weights: Any = None) -> Tensor:
+    moved(x)
+    if not x.is_cpu or x.dtype is not torch.int64:  # how long the result is, a device would have to be asked
+        refuse("these integers")
+    if weights is None:
+        return torch.bincount(x)
+    filled(weights)
+    return torch.bincount(x, weights.double())  # of one shape, or it raises
+
+
 # ------------------------------------------------------------------ statistics
 def _over(axis: Any, ndim: int) -> Any:
-    """The axes for torch's functions that know NaNs, which take no axes for all of them."""
+    """The axes for functions of torch that take no axes for all of them."""
     return refuse("no axes") if axis == () else dims(axis, ndim)
+
+
+@whole("average")
+def average(a: Tensor, axis: Any = None) -> Tensor:
+    filled(a)
+    return torch.mean(a, _over(axis, a.ndim))
+
+
+@whole("ptp")
+def ptp(a: Tensor, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    filled(a)
+    over = _over(axis, a.ndim)
+    return torch.amax(a, over, keepdims) - torch.amin(a, over, keepdims)
+
+
+@whole("count_nonzero")
+def count_nonzero(a: Tensor, axis: Any = None) -> Tensor:
+    moved(a)
+    return torch.count_nonzero(a, axis if axis is None else _over(axis, a.ndim))
+
+
+@whole("cumulative_sum")
+def cumulative_sum(x: Tensor) -> Tensor:
+    filled(x)
+    return torch.cumsum(x, 0) if x.ndim == 1 else refuse("which axis")
+
+
+@whole("linalg.vector_norm")
+def vector_norm(x: Tensor, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+    filled(x)
+    return torch.linalg.vector_norm(x, dim=_over(axis, x.ndim), keepdim=keepdims)
 
 
 @whole("nansum")

@@ -43,13 +43,20 @@ def alike(first: Any, *rest: Any) -> None:
             refuse("operands of other dtypes")
 
 
-def filled(first: Any, *rest: Any) -> None:
-    """Refuse what are not tensors of one dtype of floats, with axes and elements."""
-    if type(first) is not Tensor or first.dtype not in DTYPES or not first.ndim or not first.numel():
-        refuse("operands of other dtypes, or without axes or elements")
+def moved(first: Any, *rest: Any) -> None:
+    """Refuse what are not tensors of one dtype, whichever, with axes and elements."""
+    if type(first) is not Tensor or not first.ndim or not first.numel():
+        refuse("no array, or one without axes or elements")
     for x in rest:
         if type(x) is not Tensor or x.dtype is not first.dtype or not x.ndim or not x.numel():
             refuse("operands of other dtypes, or without axes or elements")
+
+
+def filled(first: Any, *rest: Any) -> None:
+    """Refuse what are not tensors of one dtype of floats, with axes and elements."""
+    if type(first) is not Tensor or first.dtype not in DTYPES:
+        refuse("operands of other dtypes")
+    moved(first, *rest)
 
 
 def number(v: Any) -> Any:
@@ -68,8 +75,20 @@ def element(v: Any, x: Tensor) -> Any:
 # ------------------------------------------------------------------ products
 @whole("outer", "linalg.outer")
 def outer(a: Tensor, b: Tensor) -> Tensor:
-    alike(a, b)
+    moved(a, b)
     return torch.outer(a, b)  # of vectors, or it raises
+
+
+@whole("vdot")
+def vdot(a: Tensor, b: Tensor) -> Tensor:
+    alike(a, b)
+    return torch.dot(a, b)  # of vectors, or it raises
+
+
+@whole("trace", "ndarray.trace", "linalg.trace")
+def trace(a: Tensor) -> Tensor:
+    filled(a)
+    return torch.trace(a) if a.ndim == 2 else refuse("several matrices")
 
 
 @whole("inner")
@@ -129,29 +148,51 @@ def copy(x: Tensor) -> Tensor:
 
 @whole("diag")
 def diag(v: Tensor, k: int = 0) -> Tensor:
-    alike(v)
+    moved(v)
     return torch.diag(v, k) if v.ndim == 1 else refuse("a matrix, whose diagonal is a view")
 
 
 @whole("tile")
-def tile(x: Tensor, reps: int) -> Tensor:
-    alike(x)
-    return torch.tile(x, (reps,)) if type(reps) is int else refuse("these repetitions")
+def tile(x: Tensor, reps: Any) -> Tensor:
+    moved(x)
+    reps = reps if type(reps) is tuple else (reps,)
+    if not all(type(n) is int and n >= 0 for n in reps) or not any(n != 1 for n in reps):
+        refuse("these repetitions, or a copy in another memory order")
+    return torch.tile(x, reps)
 
 
 @whole("full_like")
 def full_like(a: Tensor, fill_value: Any) -> Tensor:
-    alike(a)
-    return torch.full_like(a, number(fill_value)) if a.is_contiguous() else refuse("another memory order")
+    moved(a)
+    return torch.full_like(a, element(fill_value, a)) if a.is_contiguous() else refuse("another memory order")
 
 
 @whole("meshgrid")
 def meshgrid(*xs: Tensor, indexing: str = "xy") -> Any:
-    filled(*xs)
+    moved(*xs)
     if max(x.ndim for x in xs) > 1:
         refuse("a matrix")  # torch would print it
     grids = [g.clone(memory_format=torch.contiguous_format) for g in torch.meshgrid(*xs, indexing=indexing)]
     return grids if LEGACY else tuple(grids)
+
+
+@whole("append")
+def append(arr: Tensor, values: Tensor, axis: Any = None) -> Tensor:
+    moved(arr, values)
+    if axis is None:
+        return torch.cat([x if x.ndim == 1 else x.reshape(-1) for x in (arr, values)])
+    if type(axis) is not int or not (arr.is_contiguous() and values.is_contiguous()):
+        refuse("this axis, or another memory order")
+    return torch.cat([arr, values], axis)
+
+
+@whole("column_stack")
+def column_stack(tup: Any) -> Tensor:
+    """Vectors side by side."""
+    if type(tup) not in (tuple, list):
+        refuse("an array in the place of a list")
+    moved(*tup)
+    return torch.stack(tup, 1) if all(x.ndim == 1 for x in tup) else refuse("matrices")
 
 
 def _widths(given: Any, ndim: int) -> list[int]:
@@ -181,8 +222,7 @@ FLIPS = {  # how many elements from the end the padding starts, and whether they
 
 @whole("pad")
 def pad(x: Tensor, pad_width: Any, mode: str = "constant", *, constant_values: Any = ...) -> Tensor:
-    if type(x) is not Tensor or not x.ndim or not x.numel():
-        refuse("an array without axes or elements")
+    moved(x)
     flat = _widths(pad_width, x.ndim)
     if mode == "constant":
         value = 0 if constant_values is ... else element(constant_values, x)
@@ -245,7 +285,8 @@ def _ascending(a: Tensor, v: Tensor) -> None:
 def searchsorted(a: Tensor, v: Any, side: str = "left") -> Tensor:
     if type(v) in NUMBERS:
         a, v = a.double(), scalar(v, torch.float64, a.device)
-    alike(a, v)
+    if not (type(a) is type(v) is Tensor and a.dtype is v.dtype is torch.int64):
+        alike(a, v)
     _ascending(a, v)
     return torch.searchsorted(a, v, right=side == "right") if side in ("left", "right") else refuse("another side")
 
@@ -321,7 +362,7 @@ whole("subtract.at")(_moved(-1))
 
 @whole("put", "ndarray.put")
 def put(a: Tensor, ind: Any, v: Any) -> Tensor:
-    filled(a)
+    moved(a)
     if not a.is_contiguous():
         refuse("another memory order, which the array keeps")
     chosen = ind if type(ind) is Tensor else torch.tensor(ind)
@@ -331,15 +372,17 @@ def put(a: Tensor, ind: Any, v: Any) -> Tensor:
         chosen = chosen.to(a.device)
     if chosen.dtype is not torch.int64:
         refuse("these indices")
-    return torch.index_put(a.reshape(-1), (chosen,), scalar(number(v), a.dtype, a.device)).reshape(a.shape)
+    return torch.index_put(a.reshape(-1), (chosen,), scalar(element(v, a), a.dtype, a.device)).reshape(a.shape)
 
 
 @whole("putmask", "place")
 def putmask(a: Tensor, mask: Tensor, values: Any) -> Tensor:
-    filled(a)
-    if mask.dtype is not torch.bool or mask.shape != a.shape:
-        refuse("this mask")
-    return torch.masked_fill(a, mask, number(values))
+    moved(a)
+    if mask.dtype is not torch.bool or mask.shape != a.shape or not a.is_contiguous():
+        refuse("this mask, or another memory order, which the array keeps")
+    if type(values) is list and len(values) == 1:
+        (values,) = values
+    return torch.masked_fill(a, mask, element(values, a))
 
 
 @whole("put_along_axis")
@@ -355,5 +398,5 @@ def put_along_axis(arr: Tensor, indices: Tensor, values: Any, axis: int) -> Tens
 
 @whole("fill_diagonal")
 def fill_diagonal(a: Tensor, val: Any) -> Tensor:
-    filled(a)
-    return a.clone().fill_diagonal_(number(val)) if a.ndim == 2 else refuse("a diagonal of more than two axes")
+    moved(a)
+    return a.clone().fill_diagonal_(element(val, a)) if a.ndim == 2 else refuse("a diagonal of more than two axes")
