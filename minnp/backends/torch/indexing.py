@@ -141,6 +141,15 @@ def _forward(x: Tensor, parts: list) -> Tensor:
 
 @kernel("getitem", bits=True)
 def getitem(x: Tensor, index: Any) -> Tensor:
+    if (
+        type(index) is tuple
+        and len(index) == 2 <= x.ndim
+        and _is_row(index[1])
+        and type(index[0]) is slice
+        and index[0] == WHOLE
+        and x.numel()
+    ):
+        return x.T[index[1]].T if x.ndim == 2 else x.transpose(0, 1)[index[1]].transpose(0, 1)  # columns
     if is_plain(index):
         return x[index]
     if type(index) is slice and index == BACK and x.ndim:
@@ -149,8 +158,6 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         return x[tuple([WHOLE if p == BACK else p for p in index])].flip([d for d, p in enumerate(index) if p == BACK])
     if not x.numel():
         refuse("an index array into an empty array")  # torch does not look at it
-    if type(index) is tuple and len(index) == 2 <= x.ndim and _is_row(index[1]) and _is_whole(index[0]):  # columns
-        return x.transpose(0, 1)[index[1]].transpose(0, 1)
     return _gathered(*normal(x, index))
 
 
@@ -159,10 +166,6 @@ def _is_row(i: Any) -> bool:
     if type(i) is Tensor:
         return i.dtype is torch.int64 and i.ndim == 1
     return type(i) is list and len(i) > 0 and all(type(n) is int for n in i)
-
-
-def _is_whole(p: Any) -> bool:
-    return type(p) is slice and p == WHOLE
 
 
 def _gathered(x: Tensor, parts: tuple) -> Tensor:

@@ -130,7 +130,9 @@ def _alike(*values: Any) -> list[Tensor]:
 
 
 def _solve(a: Tensor, b: Tensor) -> Tensor:
-    return solution(a, b) if a.ndim == 2 and b.ndim == 1 and b.numel() and a.dtype in SOLVED else solve(a, b)
+    if a.ndim != 2 or not 1 <= b.ndim <= 2 or not b.numel() or a.dtype not in SOLVED:
+        return solve(a, b)
+    return solution(a, b).contiguous()
 
 
 @kernel("linalg.solve", dtypes_of=lambda a, b: (promote(a, b),), alike=lambda a, b: _solve)

@@ -255,7 +255,7 @@ whole("corrcoef")(_correlation(_corrcoef))
 def gradient(f: Tensor, *spacing: Any, axis: Any = None) -> Any:
     filled(f)
     step = number(spacing[0]) if spacing else 1
-    if len(spacing) > 1 or min(f.shape) < 2 or not step:
+    if len(spacing) > 1 or not step:
         refuse("these steps")
-    slopes = torch.gradient(f, spacing=step, dim=dims(axis, f.ndim))
+    slopes = torch.gradient(f, spacing=step, dim=axis if axis is None else dims(axis, f.ndim))
     return slopes[0] if len(slopes) == 1 else list(slopes) if LEGACY else tuple(slopes)

@@ -60,8 +60,9 @@ def filled(first: Any, *rest: Any) -> None:
 
 
 def number(v: Any) -> Any:
-    exact = type(v) is float or (type(v) is int and -(2**53) <= v <= 2**53)  # of greater ones torch rounds twice
-    return v if exact else refuse("an array in the place of a number, or one that is too large")
+    if type(v) is float or (type(v) is int and -(2**53) <= v <= 2**53):  # greater ones torch rounds twice
+        return v
+    return refuse("an array in the place of a number, or one that is too large")
 
 
 def element(v: Any, x: Tensor) -> Any:
@@ -170,9 +171,10 @@ def full_like(a: Tensor, fill_value: Any) -> Tensor:
 @whole("meshgrid")
 def meshgrid(*xs: Tensor, indexing: str = "xy") -> Any:
     moved(*xs)
-    if max(x.ndim for x in xs) > 1:
-        refuse("a matrix")  # torch would print it
-    grids = [g.clone(memory_format=torch.contiguous_format) for g in torch.meshgrid(*xs, indexing=indexing)]
+    for x in xs:
+        if x.ndim > 1:
+            refuse("a matrix")  # torch would print it
+    grids = [g.clone() if g.is_contiguous() else g.contiguous() for g in torch.meshgrid(*xs, indexing=indexing)]
     return grids if LEGACY else tuple(grids)
 
 
