@@ -87,7 +87,7 @@ def name_of(case: str) -> str:
 def result(case: str, np: Any, arrays: dict) -> Any:
     """A call, and the arrays it may have written to."""
     names = {**arrays, "np": np, "sum": np.sum, "round": np.round, "twice": lambda row: row * 2}
-    y = eval(f"np.{case}", {"__builtins__": {}}, names)
+    y = eval(f"np.{case}", {"__builtins__": {"__import__": __import__}}, names)  # compiled code imports by its caller's
     return [y, arrays["x"], arrays["m"]] if y is None else y
 
 
