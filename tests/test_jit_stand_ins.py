@@ -19,7 +19,7 @@ import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.compiled import fastpath
 from minnp.core.jit import compilation
-from minnp.core.jit.jit import FEW, LONG_CALL, PLAIN, TIMED, Plain, Trial
+from minnp.core.jit.jit import BRIEF, FEW, LONG_CALL, PLAIN, TIMED, Plain, Trial
 from minnp.core.llvm import engine
 from minnp.core.rows.state import raises
 
@@ -232,9 +232,14 @@ def test_unrolled_loops_are_given_up_where_the_function_itself_takes_less() -> N
         assert trial.open() and trial.runs_plain(FEW)
         trial.plain += [seconds] * PLAIN
         assert trial.ends(FEW) == ends and not trial.runs_plain(FEW) and not trial.open()
-    quick, long = Trial(0, 1, "its 500 steps, loops unrolled,"), Trial(0, 1, "its 500 steps, loops unrolled,")
-    quick.by_paths += [1e-6] * FEW
-    assert not quick.open()
+    for seconds, ends in ((4e-7, True), (6e-7, False)):  # of calls that take hardly any, it has to be clear
+        quick = Trial(0, 1, "its 500 steps, loops unrolled,")
+        quick.by_paths += [1e-6] * FEW
+        quick.plain += [seconds] * PLAIN
+        assert quick.ends(FEW) == ends
+    loops, long = Trial(0, 1, "its loops", True), Trial(0, 1, "its 500 steps, loops unrolled,")
+    loops.by_paths += [2 * BRIEF] * FEW
+    assert not loops.open()
     long.by_paths += [LONG_CALL] * FEW
     long.plain += [100 * LONG_CALL]
     assert not long.open() and not long.ends(FEW)

@@ -37,7 +37,7 @@ from ..cpu import owned
 from ..rows.dispatch import bind
 from ..rows.on_device import laid_out
 from ..rows.primitive import TABLE
-from ..rows.state import state, watched
+from ..rows.state import capture, state, watched
 from ..rows.strides import alike
 from ..rows.value import Buffer, Host, Tracer, concrete, example, is_scalar, overlapping
 from ..transforms.trace import Constant
@@ -70,6 +70,8 @@ def _conversion(name: str, kind: type, convert: Callable) -> Callable:
         a = self._host
         if a is None or state.busy:  # a view of what was written under a trace is read anew
             a = asked(self, kind)
+            if kind is float and isinstance(a, onp.complexfloating) and capture.get() is not None:
+                raise TypeError("complex(x, y) takes both parts of y where it is a 'numpy.complex128' object")
         return convert(a if isinstance(a, onp.generic) else onp.asarray(a))
 
     call.__name__ = name

@@ -53,6 +53,7 @@ KEYS = 8  # keys whose captures all ended before the function did, after which i
 IDLE = 4  # calls in a row in which no loop ran compiled, after which Python runs the function
 MANY_PATHS = 3  # to tell so many apart is timed
 TIMED, PLAIN, WORTH = 12, 4, 20e-6  # so many calls by paths, and of the function, where a call takes such seconds
+BRIEF = 1e-4  # seconds of a call of loops, or of branches, that may take longer than the function
 SHORT = 2e-4  # seconds of a call with compiled loops, from which on the function as it is is not tried beside it
 FEW = 4  # calls by a path of unrolled loops that are timed
 OFTEN, TURNS = 32, 8  # calls after which a function may be captured as one program; so many of either kind are timed
@@ -142,23 +143,25 @@ class Trial:
     calls of either kind are timed.
 
     doubtful   what may take longer (Specialisation): every call is seen, by the C part none; "" where paths are many
+    brief      whether it is doubtful in calls alone that take less than BRIEF: those of a few turns, or numbers
     """
 
-    def __init__(self, calls: int, paths: int, doubtful: str = "") -> None:
-        self.calls, self.paths, self.doubtful = calls, paths, doubtful
+    def __init__(self, calls: int, paths: int, doubtful: str = "", brief: bool = False) -> None:
+        self.calls, self.paths, self.doubtful, self.brief = calls, paths, doubtful, brief
         self.timed = FEW if doubtful else TIMED
         self.by_paths: list[float] = []
         self.plain: list[float] = []
 
     def runs_plain(self, calls: int) -> bool:
         """Whether the next call is one of the function as it is."""
-        return self.open() and len(self.by_paths) >= self.timed and self.usual(calls) > WORTH
+        worth = bool(self.doubtful) or self.usual(calls) > WORTH
+        return worth and len(self.by_paths) >= self.timed and self.open()
 
     def open(self) -> bool:
         """Whether more calls are to be timed."""
         long = self.plain and self.plain[-1] > max(LONG_CALL, LONGER * min(self.by_paths))
-        quick = self.doubtful and len(self.by_paths) >= self.timed and min(self.by_paths) <= WORTH
-        return len(self.plain) < PLAIN and not long and not quick
+        known = self.brief and len(self.by_paths) >= self.timed and min(self.by_paths) > BRIEF
+        return len(self.plain) < PLAIN and not long and not known
 
     def usual(self, calls: int) -> float:
         """The seconds of a call: of many paths, those that the C part serves, by the path that held last, take hardly
@@ -166,7 +169,11 @@ class Trial:
         return min(self.by_paths) if self.doubtful else sum(self.by_paths) / max(calls - self.calls, 1)
 
     def ends(self, calls: int) -> bool:
-        return len(self.plain) == PLAIN and min(self.plain) < self.usual(calls)
+        usual = self.usual(calls)
+        clear = (
+            2 if self.brief or (self.doubtful and usual <= WORTH) else 1
+        )  # the C part takes less than what is timed here
+        return len(self.plain) == PLAIN and clear * min(self.plain) < usual
 
     def why(self) -> str:
         """What is said of paths that take longer."""
@@ -298,9 +305,11 @@ class Jitted(Dispatch):
         paths = self.paths.get(exact)
         if paths:
             judged = self.compiler == "auto" and backend is None
-            doubtful = next((p.doubtful for p in paths if p.doubtful), "") if judged else ""
-            trial = self._trial(exact, len(paths), doubtful) if doubtful or len(paths) >= MANY_PATHS else None
             contest = self._contest(exact, paths) if judged else None
+            doubtful = next((p for p in paths if p.doubtful), None) if judged else None
+            if contest is not None and doubtful is not None and doubtful.brief:
+                doubtful = None  # once it is known how it is fastest
+            trial = self._trial(exact, len(paths), doubtful) if doubtful or len(paths) >= MANY_PATHS else None
             if trial is not None and trial.open():
                 out = self._tried(trial, key, exact, paths, values, leaves, args, kwargs, raised)
             elif contest is not None:
@@ -308,7 +317,7 @@ class Jitted(Dispatch):
             else:
                 out = self._run(paths, values, leaves, args, kwargs, raised)
             if type(out) is not Missed:
-                watched = contest is not None and not contest.over
+                watched = contest is not None  # and its loops may be doubtful, after it
                 watched |= trial is not None and bool(trial.doubtful) and trial.open()
                 if self.paths.get(exact) is paths and not watched:
                     self._remember(shape, paths, fixed, values)
@@ -407,17 +416,21 @@ class Jitted(Dispatch):
         args = tuple(Static(a) if i in self.static else a for i, a in enumerate(args))
         return args, {k: Static(a) if k in self.static else a for k, a in kwargs.items()}
 
-    def _trial(self, exact: Any, paths: int, doubtful: str) -> Trial:
+    def _trial(self, exact: Any, paths: int, doubtful: Specialisation | None) -> Trial:
         """What was timed of so many paths."""
         trial = self.trials.get(exact)
         if trial is None or paths >= 2 * trial.paths:
-            trial = self.trials[exact] = Trial(self.calls, paths, doubtful if paths < MANY_PATHS else "")
+            facts = (doubtful.doubtful, doubtful.brief) if doubtful is not None and paths < MANY_PATHS else ()
+            trial = self.trials[exact] = Trial(self.calls, paths, *facts)
         return trial
 
     def _tried(self, trial: Trial, key: Any, exact: Any, paths: list, values: list, leaves: list, *call: Any) -> Any:
         """`_run` while it is timed, or, once that was found to take no longer, the function as it is."""
         plain, began = trial.runs_plain(self.calls), perf_counter()
-        out = self._uncaptured(key, *call[:2]) if plain else self._run(paths, values, leaves, *call)
+        if plain:
+            out = self.function(*call[0], **call[1]) if trial.brief else self._uncaptured(key, *call[:2])
+        else:
+            out = self._run(paths, values, leaves, *call)
         if type(out) is not Missed:
             (trial.plain if plain else trial.by_paths).append(perf_counter() - began)
             if trial.ends(self.calls):

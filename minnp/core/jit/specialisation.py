@@ -18,7 +18,7 @@ from ..cpu.memory import Lease
 from ..cpu.products import single_thread
 from ..graph.capture import Captured
 from ..graph.closures import ARRAYS, Binding, Checked, Environment, unwrapped
-from ..graph.effects import is_loop
+from ..graph.effects import guard, is_loop
 from ..graph.graph import Graph
 from ..graph.node import Node
 from ..graph.outputs import Outside, Shown
@@ -36,6 +36,7 @@ from .overwriting import begin_loops, donate_to_loops, read_arguments, write_arg
 from .unrolled import gather_parts
 
 PART = 0.25  # of what compiling may take, for unrolled loops
+BRANCHES = 4  # answers that a path waits for, from which on it may take longer than a function of few operations
 UNROLLED = 2_500  # nodes of a graph that is still made machine code
 STEPS, TURNS = 64, 4  # nodes of a graph, and how many a line of the program has, that may be those of unrolled loops
 LARGE = 1 << 14  # elements of an array that threads may share
@@ -53,13 +54,26 @@ class Specialisation:
     plan         of what a call does, for the C part (dispatch.hpp), or None
     unrolled     how many steps of loops it has one after the other, or 0
     doubtful     what may take longer compiled than in Python, or ""
+    brief        whether it is doubtful in calls alone that hardly take any time
     late         whether NumPy runs these because machine code would have come too late
     loops        whether it has compiled loops
     divided      whether it has some, and other steps besides
     """
 
     __slots__ = (
-        *("alone", "captured", "constants", "divided", "doubtful", "environment", "finish", "inputs", "kept", "late"),
+        *(
+            "alone",
+            "brief",
+            "captured",
+            "constants",
+            "divided",
+            "doubtful",
+            "environment",
+            "finish",
+            "inputs",
+            "kept",
+            "late",
+        ),
         *("loops", "overwrites", "plan", "run", "streams", "unrolled"),
     )
 
@@ -81,6 +95,10 @@ class Specialisation:
         steps = [n for n in captured.graph.nodes if n.op == "call_function" and isinstance(n.target, Primitive)]
         self.loops = any(map(is_loop, steps))
         self.divided = self.loops and len(steps) > 1
+        decides = sum(n.target is guard and n.args[1] == "value" for n in captured.graph.nodes)
+        self.brief = not self.doubtful and (self.loops or decides >= BRANCHES)
+        if self.brief:
+            self.doubtful = "its loops" if self.loops else f"its {decides} branches"
         graph = captured.graph.copy()
         output = graph.output_node()
         results = output.args[0][: len(output.args[0]) - len(captured.written)]

@@ -195,8 +195,8 @@ class Arrays(Noting):
 
     def stored(self, value: E, kind: Kind) -> E:
         """A number as an element of an array: NumPy's cast, and what it refuses."""
-        wide = kind.code == "i8" and all(k.letter in "iub" for k in value.kinds)  # which holds every integer met here
-        if len(value.kinds) > 1 and kind.letter not in "fc" and not wide:
+        whole = kind.letter in "iu" and all(k.letter in "iub" for k in value.kinds)
+        if len(value.kinds) > 1 and kind.letter not in "fcb" and not whole:
             raise self.fail(f"a number of several types stored in an array of {kind}")
         if value.kind.letter == "c" and kind.letter != "c":
             raise self.fail("a complex number stored in an array of real ones")
@@ -206,7 +206,7 @@ class Arrays(Noting):
             make, found, most = value.kind.dtype.type, onp.iinfo(kind.dtype), onp.finfo(value.kind.dtype)
             low, high = max(make(found.min), most.min), onp.nextafter(make(float(found.max) + 1), make(0))
             self.check(E("within", (value, const(low, value.kind), const(high, value.kind)), BOOL))
-        if value.kind.python and value.kind.letter in "iu" and kind.letter in "iu":
+        if (value.kind.python or len(value.kinds) > 1) and value.kind.letter in "iu" and kind.letter in "iu":
             found = onp.iinfo(kind.dtype)
             if value.low < found.min or value.high > found.max:
                 value = self.temporary(value)

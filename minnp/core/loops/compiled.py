@@ -322,7 +322,7 @@ class Code:
             kind, bound = next(found), next(found)
             known = tag and KINDS[kind] in kinds  # not where it was not bound
             make = makers[kinds.index(KINDS[kind])] if known else makers[0]
-            out.append(make(x.real if type(x) is complex and not issubclass(make, COMPLEX) else x))
+            out.append(made_by(make, x))
             flags += [bool(bound)] if flag else []
             tags += [str(make)] if tag else []
         return [*out, *flags, *tags]
@@ -376,6 +376,11 @@ def maker(kind: Kind) -> Any:
     """The type of the numbers of a kind."""
     made = {"i": int, "u": int, "f": float, "b": bool, "c": complex}
     return kind.dtype.type if not kind.python else made[kind.letter]
+
+
+def made_by(make: Any, x: Any) -> Any:
+    """A number of this type, of one that may have been kept as a complex one."""
+    return make(x.real if type(x) is complex and not issubclass(make, COMPLEX) else x)
 
 
 def affordable(program: Program) -> bool:

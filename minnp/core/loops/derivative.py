@@ -474,6 +474,9 @@ class _Adjoint(_Derivative):
                 out.append(Assign(test, s.condition))
                 out.append(If(self.var(test), self.structured(s.then), self.structured(s.orelse)))
             elif type(s) is For:
+                if isinstance(s.step, E):
+                    *before, s = self.counted(s)
+                    out += before
                 out += self.canonical(self.products[id(s)]) if id(s) in self.products else self.loop(s, jumps)
             elif type(s) is Alloc:  # the way back asks for its lengths first, when what they were made of is gone
                 dims = []
@@ -531,6 +534,25 @@ class _Adjoint(_Derivative):
     def stays(self, label: str) -> E:
         return E("not", (self.var(self.left(label)),), BOOL, 0, 1)
 
+    def counted(self, s: For) -> list:
+        """A loop whose step is a variable, as one over the numbers of its turns."""
+        assert isinstance(s.step, E)
+        out: list = []
+
+        def kept(name: str, e: E) -> E:
+            out.append(Assign(self.fresh(name, INT), e))
+            return E("var", (out[-1].name,), INT, e.low, e.high)
+
+        start, step, up = kept("start", s.start), kept("step", s.step), s.step.low > 0
+        size = step if up else E("neg", (step,), INT, -step.high, -step.low)
+        span = E("sub", (s.stop, start) if up else (start, s.stop), INT)
+        turns = E("add", (span, E("sub", (size, const(1)), INT)), INT)
+        turns = kept("turns", E("floordiv", (turns, size), INT, -(2**62), 2**62))
+        turn = self.fresh("turn", INT)
+        low, high = (start.low, s.stop.high) if up else (s.stop.low, start.high)
+        at = E("add", (start, E("mul", (self.var(turn), step), INT)), INT, low, high)
+        return [*out, For(turn, const(0), turns, 1, [Assign(s.var, at), *s.body], s.exact)]
+
     def loop(self, s: For, jumps: list[str]) -> list:
         out: list = []
         ends = []
@@ -540,8 +562,6 @@ class _Adjoint(_Derivative):
                 out.append(Assign(name, e))
                 e = E("var", (name,), INT, e.low, e.high)
             ends.append(e)
-        if isinstance(s.step, E):
-            raise NotUnderstood("the derivative of a loop whose step is not in the source", self.source.line)
         inner = self.structured(s.body)
         if not jumps:
             return [*out, For(s.var, *ends, s.step, inner, s.exact)]

@@ -52,6 +52,7 @@ from .ir import (
     Store,
     While,
     const,
+    constant,
     kind_of,
 )
 from .numbers import Known, number
@@ -91,6 +92,8 @@ ALIASES = {"absolute": "abs", "conjugate": "conj", "concatenate": "concat", "tru
 MAKERS = {"copy", "array", "where", "dot", "matmul", "exp", "log", "sin", "cos", "tanh", "sqrt", "maximum", "minimum"}
 LINALG = ("norm", "solve", "inv", "det", "cholesky")
 ANGLES = {"degrees": True, "rad2deg": True, "radians": False, "deg2rad": False}  # whether degrees come out
+with onp.errstate(all="ignore"):
+    POWERS_ARE_ROOTS = bool(onp.isnan(onp.power(-onp.inf, 0.5)))  # from NumPy 2.3 on, of one exponent
 UNROLLED = 32  # items of a tuple that a loop goes over
 
 
@@ -2863,6 +2866,8 @@ class Translator(Building):
         if name in NUMPYS:
             op = NUMPYS[name]
             args = self.of_numpy(args)
+            if op == "pow" and POWERS_ARE_ROOTS and isinstance(args[1], E):
+                return self.elementwise(f, self.power_or_root, args)
             return self.elementwise(
                 f, lambda v: self.unary(op, v[0]) if len(v) == 1 else self.binary(op, v[0], v[1]), args
             )
@@ -2979,6 +2984,18 @@ class Translator(Building):
 
             return self.elementwise(getattr(onp, name), two, args)
         raise self.fail(f"a call of np.{name}")
+
+    def power_or_root(self, v: list[E]) -> E:
+        """np.power of one exponent, of which 0.5 is a root."""
+        x, y = self.temporary(v[0]), self.temporary(v[1])
+        found = self.binary("pow", x, y)
+        half = constant(y) == 0.5 or (constant(y) is None and y.kind.letter == "f")
+        if found.kind.letter != "f" or not half:
+            return found
+        root = self.temporary(E("sqrt", (self.cast(x, found.kind),), found.kind))
+        if constant(y) is not None:
+            return root
+        return self.temporary(E("select", (E("eq", (y, const(0.5, y.kind)), BOOL, 0, 1), root, found), found.kind))
 
     def reduced(self, name: str, args: list, kwargs: dict) -> Any:
         """np.sum and its like with its arguments."""

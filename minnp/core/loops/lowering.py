@@ -1487,7 +1487,9 @@ class Lowering:
         if op == "mul":
             first = do("sub", do("mul", a[0], b[0]), do("mul", a[1], b[1]))
             return self.pair(first, do("add", do("mul", a[0], b[1]), do("mul", a[1], b[0])), kind)
-        if op == "div":  # by the larger part (Smith, CACM 1962), as Python and NumPy do
+        if (
+            op == "div"
+        ):  # by the larger part (Smith, CACM 1962), as Python and NumPy do; by zero, NumPy divides each part
             size = [self.floating("abs", [x], half, half) for x in b]
             wide = self.do(f"fcmp oge {h} {size[0]}, {size[1]}")
             pick = lambda x, y: self.do(f"select i1 {wide}, {h} {x}, {h} {y}")
@@ -1496,6 +1498,9 @@ class Lowering:
             below = do("add", large, do("mul", small, ratio))
             first = pick(do("add", a[0], do("mul", a[1], ratio)), do("add", do("mul", a[0], ratio), a[1]))
             second = pick(do("sub", a[1], do("mul", a[0], ratio)), do("sub", do("mul", a[1], ratio), a[0]))
+            zero = self.do(f"fcmp oeq {h} {do('add', *size)}, {real(0.0, half.code)}")
+            parts = (first, a[0]), (second, a[1]), (below, real(0.0, half.code))
+            first, second, below = (self.do(f"select i1 {zero}, {h} {y}, {h} {x}") for x, y in parts)
             return self.pair(do("div", first, below), do("div", second, below), kind)
         raise NotLowered(f"{op} of {given}")
 

@@ -305,7 +305,7 @@ class Builder:
         kinds = frozenset(found.values())
         if len(kinds) == 1:
             return next(iter(kinds)), kinds, None
-        if op in ("pow", "shl", "shr", "and", "or", "xor", "invert"):
+        if op in ("shl", "shr", "and", "or", "xor", "invert"):
             raise self.fail(f"{op} of a number that is of several types")
         codes = {k.code for k in kinds}
         if len(codes) > 1 and not codes <= {"i8", "f8", "c16"}:  # one of them rounds, wraps around, or is an "or"
@@ -479,7 +479,7 @@ class Builder:
             self.check(E("finite", (out,), BOOL))  # Python's raises where NumPy's is infinite
             return out
         if len(a.kinds) > 1 or len(b.kinds) > 1:
-            raise self.fail("a power of a number that is of several types")
+            return self.power_of_several(a, b)
         whole = b.args[0] if b.op == "const" and type(b.args[0]) is int else None
         if a.kind.letter in "iub" and b.kind.letter in "iub":
             kind = result_kind(operator.pow, (a.kind, b.kind))
@@ -517,6 +517,16 @@ class Builder:
                 self.check(E("gt", (x, const(0.0)), BOOL, 0, 1))
             out = self.temporary(E("pow", (x, y), kind))
         if python:  # where the result is too large Python raises
+            self.check(E("finite", (out,), BOOL))
+        return out
+
+    def power_of_several(self, a: E, b: E) -> E:
+        kind, kinds, tag = self.results("pow", [a, b])
+        if {k.code for k in kinds} != {"f8"}:
+            raise self.fail("a power of a number that is of several types")
+        x, y = self.temporary(self.cast(a, kind)), self.temporary(self.cast(b, kind))
+        out = self.temporary(E("pow", (x, y), kind, None, None, kinds, tag))
+        if any(k.python for k in kinds):  # one of Python's raises, or is complex
             self.check(E("finite", (out,), BOOL))
         return out
 

@@ -40,7 +40,7 @@ from ..transforms.tape import GradTrace
 from ..transforms.vmap import BatchTrace, Count, Ruled, Uneven
 from .batched import Batched, batched, same
 from .building import Static
-from .compiled import BUG, Again, Code, Undrawn, Unnoted, affordable, maker
+from .compiled import BUG, Again, Code, Undrawn, Unnoted, affordable, made_by, maker
 from .counted import operations
 from .derivative import adjoint, tangent
 from .draws import REALS, WHOLES, Streams, recording, replaying
@@ -1008,7 +1008,8 @@ def _grown(growing: Any, count: int, columns: list) -> list:
             items.append(numbers.tolist() if kind.python else list(numbers))
         else:
             makers = {place(kind): maker(kind) for kind in kinds}
-            items.append([makers[t](x) for x, t in zip(numbers.tolist(), () if tags is None else tags.tolist())])
+            numbers, tags = numbers.tolist(), () if tags is None else tags.tolist()
+            items.append([made_by(makers[t], x) for x, t in zip(numbers, tags)])
     return items[0] if not growing.sort else [*map(list if growing.sort == "list" else tuple, zip(*items))]
 
 
