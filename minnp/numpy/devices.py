@@ -20,7 +20,7 @@ from ..core.api.functions import entry
 from ..core.api.namespace import wrapped
 from ..core.arrays import devices
 from ..core.arrays.array import ARRAY_TYPES, read, unwrap, wrap
-from ..core.rows.dispatch import DEFINITIONS, defines
+from ..core.rows.dispatch import DEFINITIONS, defines, knows
 from ..core.rows.state import capture, state
 from ..core.rows.value import Buffer, Host, Tracer, concrete
 from .arguments import NOT_GIVEN, as_array, holds_arrays, number_of
@@ -162,6 +162,9 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
 def empty_like(prototype: Any, dtype: Any = None, order: str = "K", subok: bool = True) -> Any:
     """Zeros: what lies in a device's memory is nobody's to look at."""
     return zeros_like(prototype, dtype=dtype, shape=None)
+
+
+knows(onp.empty_like, takes=("one", "zeros_like"))
 
 
 @on_devices(onp.choose)

@@ -85,6 +85,15 @@ for _name in ("quantile", "percentile"):
     whole(_name)(_quantile(_name))
 
 
+@whole("partition")
+def partition(a: Tensor, kth: int, axis: int = -1) -> Tensor:
+    """Sorted as a whole, which is a partition too."""
+    filled(a)
+    if type(kth) is not int or type(axis) is not int or not -a.ndim <= axis < a.ndim:
+        refuse("several places, or all axes")
+    return torch.sort(a, axis)[0] if -a.shape[axis] <= kth < a.shape[axis] else refuse("a place beyond the elements")
+
+
 @whole("unique")
 def unique(ar: Tensor) -> Tensor:
     """The values in their order; of several NaNs, which are last, one."""

@@ -197,6 +197,14 @@ def column_stack(tup: Any) -> Tensor:
     return torch.stack(tup, 1) if all(x.ndim == 1 for x in tup) else refuse("matrices")
 
 
+@whole("dstack")
+def dstack(tup: Any) -> Tensor:
+    if type(tup) not in (tuple, list):
+        refuse("an array in the place of a list")
+    moved(*tup)
+    return torch.dstack(tup) if all(x.ndim < 3 for x in tup) else refuse("more axes, in another memory order perhaps")
+
+
 def _widths(given: Any, ndim: int) -> list[int]:
     """How many elements come before and after each axis, the last one first, as torch takes them."""
     if type(given) is int:
