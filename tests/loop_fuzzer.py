@@ -89,6 +89,9 @@ class Program(Choices):
             body = ["out = []", *body, "s += sum(out)", "t += len(out)"]
         else:
             body = [line.replace("out.append(", "s += (") for line in body]
+        if any("least" in line for line in body):
+            body = [self.pick("least = None", "least = last = None"), *body, "if least is not None: r = least"]
+            body += ["ok = least is None"]
         ends = "return s, t, i, j, k, r, u, ok, found, w"
         source = function(HEAD, [*body, ends])
         if self.helpers:
@@ -296,6 +299,8 @@ class Program(Choices):
                 self.pick(
                     *(f"out.append({self.float(1)})", f"out.append({self.float(1)})"),
                     *(f"if {self.test(1)}: return s, t, i, j, k", "if s > 50: raise ValueError('too large')"),
+                    *("least = None", f"if least is None: least = {self.int(2)}", "last = least"),
+                    *(f"if least is None or {self.float(1)} < least: least = {self.float(1)}", "s += least"),
                     *("if found: return s, r", "assert s == s or ok", "s += sum(a[e] for e in range(3))"),
                 )
             ]

@@ -7,7 +7,7 @@ import pytest
 
 import minnp
 import minnp.numpy as np
-from minnp import grad, jit, jvp
+from minnp import fx, grad, jit, jvp, vmap
 from minnp.core.llvm import engine
 
 pytestmark = [
@@ -185,3 +185,105 @@ def test_numbers_of_several_types(f):
             with onp.errstate(all="ignore"):
                 found, wanted = compiled(np.array(x), n), f(np.array(x), n)
             assert repr(found) == repr(wanted)
+
+
+def first_quiet(x, n):
+    quiet, locked = 0, None
+    for k in range(len(x)):
+        if abs(x[k]) < 1:
+            quiet += 1
+            if quiet > n and locked is None:
+                locked = k
+        else:
+            quiet = 0
+    return quiet, locked
+
+
+def least(x, n):
+    best = at = None
+    for k in range(len(x)):
+        if best is None or x[k] < best:
+            best, at = x[k], k
+    return best, at
+
+
+def hit(x, n):
+    found = None
+    for k in range(len(x)):
+        if x[k] > n:
+            found = k
+            return found, x[k]
+    return found, 0.0
+
+
+def first_of_each(x, n):
+    out = np.zeros(3)
+    for k in range(3):
+        first = None
+        for i in range(len(x)):
+            if x[i] > k * n:
+                first = i
+                break
+        if first is not None:
+            out[k] = x[first]
+    return out, first
+
+
+def steps(x, n):
+    before, total = None, 0.0
+    for v in x:
+        last = before
+        before = v
+        if last is not None:
+            total += abs(v - last)
+    return total, before, last
+
+
+def read_too_early(x, n):
+    b = None
+    for v in x:
+        if v > 0:
+            b = v
+        y = b + n
+    return y
+
+
+NONES = [first_quiet, least, hit, first_of_each, steps]
+
+
+@pytest.mark.parametrize("f", NONES)
+def test_variables_that_are_none_until_something_happens(f):
+    compiled = jit(f)
+    minnp.report(reset=True)
+    for x in (onp.linspace(2, -1, 7), -onp.ones(3), onp.array([onp.nan, 1, 2]), onp.ones(1), onp.linspace(0, 3, 5)):
+        for n in (0, 1, 2):
+            assert repr(compiled(np.array(x), n)) == repr(f(np.array(x), n))
+    assert not [r for r in minnp.report() if r["function"].startswith("loop in")]
+
+
+def test_what_none_is_no_number_for():
+    compiled, x = jit(read_too_early), np.linspace(1, 2, 4)
+    for _ in range(2):
+        assert compiled(x, 1) == 3
+        with pytest.raises(TypeError, match="NoneType"):
+            compiled(-x, 1)
+    with pytest.raises(UnboundLocalError):
+        jit(steps)(x[:0], 1)
+
+
+def test_slopes_and_batches_of_variables_that_are_none():
+    loss = lambda x: least(x * x, 0)[0] * 3 + steps(x, 0)[0]
+    x = np.array([[1.0, -0.5, 2.0, 0.75], [0.25, 3.0, -1.0, 0.5]])
+    for row in x:
+        for g in (jit(grad(loss)), grad(jit(loss))):
+            onp.testing.assert_allclose(g(row), grad(loss)(row), rtol=1e-14)
+    for g in (vmap(jit(loss)), jit(vmap(loss))):
+        onp.testing.assert_allclose(g(x), [loss(row) for row in x], rtol=1e-14)
+
+
+def test_printed_variables_that_are_none():
+    module = fx.capture(lambda x: first_quiet(x, 1), np.linspace(-2, 2, 9))
+    for x in (np.linspace(-2, 2, 9), np.linspace(-2.4, 2, 9), np.linspace(2, -2, 9)):
+        names = {"np": np}
+        exec(module.code, names)
+        assert names["forward"](module, x) == module(x) == first_quiet(x, 1)

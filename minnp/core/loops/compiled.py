@@ -22,6 +22,7 @@ from .draws import Streams
 from .ir import (
     F8,
     KINDS,
+    NONE,
     Alloc,
     Assign,
     Check,
@@ -372,15 +373,32 @@ class Code:
         return function, lowering.errors, address, left, max(left.value - TRIED * len(text), 0)
 
 
+class OfNone:
+    """Makes None, as a type makes numbers."""
+
+    def __call__(self, x: Any) -> None:
+        return None
+
+    def __str__(self) -> str:
+        return str(type(None))
+
+
+OF_NONE = OfNone()
+
+
 def maker(kind: Kind) -> Any:
     """The type of the numbers of a kind."""
+    if kind == NONE:
+        return OF_NONE
     made = {"i": int, "u": int, "f": float, "b": bool, "c": complex}
     return kind.dtype.type if not kind.python else made[kind.letter]
 
 
 def made_by(make: Any, x: Any) -> Any:
     """A number of this type, of one that may have been kept as a complex one."""
-    return make(x.real if type(x) is complex and not issubclass(make, COMPLEX) else x)
+    if type(x) is complex and make is not OF_NONE and not issubclass(make, COMPLEX):
+        x = x.real
+    return make(x)
 
 
 def affordable(program: Program) -> bool:

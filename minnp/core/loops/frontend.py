@@ -34,6 +34,7 @@ from .ir import (
     INT,
     KINDS,
     MOST,
+    NONE,
     WORD,
     Array,
     Assign,
@@ -691,7 +692,7 @@ class Translator(Building):
 
     def do_Assign(self, s: ast.Assign) -> None:
         one = len(s.targets) == 1 and isinstance(s.targets[0], ast.Name)
-        value = self.wide(s.value) if one else self.value(s.value)
+        value = self.or_none(s.value) if one else self.value(s.value)
         if len(s.targets) > 1:
             value = self.now(value)
         for target in s.targets:
@@ -762,6 +763,10 @@ class Translator(Building):
                 return
         if isinstance(value, Lazy):
             value = self.materialised(value)
+        if isinstance(value, Static) and value.value is None:
+            self.nones.add(self.scope.prefix + name)
+            if self.scope.prefix + name in self.maybe:
+                value = E("const", (0,), NONE, 0, 0)
         if isinstance(value, E):
             variable = self.scope.prefix + name
             self.assign(variable, value)
@@ -907,8 +912,12 @@ class Translator(Building):
         return value
 
     def lost(self, name: str) -> None:
-        """A name that stands for several arrays is read: what it stands for is kept, from the next pass on."""
+        """A name that stands for several arrays, or for None or a number, is read: what it stands for is kept, from the
+        next pass on."""
         variable = self.scope.prefix + name
+        if variable in self.nones and variable not in self.maybe:
+            self.maybe.add(variable)
+            raise Anew
         if self.tuples.get(variable) is False:
             self.tuples[variable] = True
             raise Anew
@@ -1172,7 +1181,7 @@ class Translator(Building):
         ends[-1].ways.append((set(self.bound), dict(self.scope.names)))
 
     def do_Return(self, s: ast.Return) -> None:
-        value = Static(None) if s.value is None else self.wide(s.value)
+        value = self.or_none(s.value)
         scope = self.scope
         if len(self.scopes) == 1:
             at = s.lineno, s.col_offset
@@ -1533,7 +1542,7 @@ class Translator(Building):
                     self.moved = True
                     return const(0)  # the next pass knows
                 self.check(self.flag(variable))
-            return self.variable(variable)
+            return self.not_none(self.variable(variable))
         variable = scope.prefix + name
         if variable in self.moving and self.moving[variable].kind is not None:
             found = self.earlier[variable] = self.stands_for(variable)
@@ -1547,7 +1556,7 @@ class Translator(Building):
                 return const(0)  # the next pass knows
             self.earlier[variable] = Scalar(variable)
             self.check(self.flag(variable))
-            return self.variable(variable)
+            return self.not_none(self.variable(variable))
         source = self.source_of(name)
         if len(self.scopes) > 1 and name in self.scopes[0].names and self.found.is_variable(source):
             scopes, self.scopes = self.scopes, self.scopes[:1]
@@ -1556,6 +1565,35 @@ class Translator(Building):
             finally:
                 self.scopes = scopes
         return self.outside(source)
+
+    def not_none(self, e: E) -> E:
+        """A number that is not None, as which Python has to read it."""
+        kinds = e.kinds - {NONE}
+        if len(kinds) == len(e.kinds):
+            return e
+        if not kinds:
+            if self.rounds > 2:
+                raise self.fail("None where a number was expected")
+            self.moved = True
+            return const(0)  # the next pass knows
+        self.check(E("ne", (self.tag(e), const(place(NONE))), BOOL, 0, 1))
+        return E(e.op, e.args, e.kind, e.low, e.high, kinds, e.tag if len(kinds) > 1 else None)
+
+    def perhaps_none(self, node: ast.expr | None) -> E | None:
+        """The variable that a name is, if it may be None."""
+        found = self.scope.names.get(node.id) if isinstance(node, ast.Name) else None
+        if isinstance(found, Scalar) and found in self.bound and NONE in self.info(found).kinds:
+            return self.variable(str(found))
+        return None
+
+    def or_none(self, node: ast.expr | None) -> Any:
+        """What a name is bound to, or what is returned."""
+        if node is None:
+            return Static(None)
+        if isinstance(node, ast.Tuple) and any(map(self.perhaps_none, node.elts)):
+            return Tup([self.or_none(x) for x in node.elts])
+        found = self.perhaps_none(node)
+        return self.wide(node) if found is None else found
 
     def assigned_in_scope(self) -> set[str]:
         return self.scope.assigned  # type: ignore[attr-defined]
@@ -1570,6 +1608,8 @@ class Translator(Building):
     flags: set[str]
     lists: dict[str, Growing]
     displayed: set[str]  # variables that were bound to lists in the source
+    nones: set[str]  # variables that were bound to None in this pass
+    maybe: set[str]  # those of them that are numbers on other ways
     moving: dict[str, Moving]
     recursive: dict[Any, Recursive]
     defined: dict[str, Define | None]
@@ -1898,6 +1938,11 @@ class Translator(Building):
 
     def of_Compare(self, node: ast.Compare, asked: bool = False) -> Any:
         """A comparison, or a chain of them; `asked`: whether it is true, and no more."""
+        match node:
+            case ast.Compare(ast.Name(), [ast.Is() | ast.IsNot() as op], [ast.Constant(None)]):
+                if (found := self.perhaps_none(node.left)) is not None:
+                    which = "eq" if isinstance(op, ast.Is) else "ne"
+                    return E(which, (self.tag(found), const(place(NONE))), BOOL, 0, 1)
         left = self.wide(node.left)
         out: Any = None
         for k, (op, right) in enumerate(zip(node.ops, node.comparators)):
@@ -3232,6 +3277,7 @@ def translate(
     lists = {name: Growing(name) for name, what in given.items() if what == ("appended",)}
     lists |= {name: Growing(name, given=what) for name, what in given.items() if what[0] == "items"}
     displayed: set[str] = set()
+    maybe: set[str] = set()
     exchanged: set[str] = set()
     if any(not g.fixed for g in lists.values()) and by_value:
         raise NotUnderstood("the derivative of a list", tree.lineno)
@@ -3244,6 +3290,7 @@ def translate(
         t.flags, t.moving, t.tuples, t.by_value, t.deadline = flags, moving, tuples, by_value, deadline
         t.unsettled, t.exchanged, t.unbound = unsettled, exchanged, unbound
         t.recursive, t.defined, t.lists, t.displayed = recursive, {}, lists, displayed
+        t.nones, t.maybe = set(), maybe
         t.notes, t.origin = None if noted is None else {}, noted
         count = len(flags)
         t.line = tree.lineno
@@ -3265,7 +3312,8 @@ def translate(
                         top.names[variable] = lists[variable]
                     continue
                 top.names[variable] = found_first = _entry(t, variable, what, assigned)
-                if type_of(found_first) and variable in assigned:
+                none = isinstance(found_first, Static) and found_first.value is None
+                if (none or type_of(found_first)) and variable in assigned:
                     t.name(variable, found_first)
             t.bound -= unbound
             top.local = set(top.names)

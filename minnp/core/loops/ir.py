@@ -29,7 +29,7 @@ class Kind(NamedTuple):
         return onp.dtype(self.code)
 
     def __str__(self) -> str:
-        return PYTHONS[self.letter] if self.python else self.dtype.name
+        return "None" if self == NONE else PYTHONS[self.letter] if self.python else self.dtype.name
 
 
 PYTHONS = {"i": "int", "u": "int", "f": "float", "b": "bool", "c": "complex"}
@@ -39,7 +39,8 @@ INT, FLOAT, BOOL, COMPLEX = (Kind(code, True) for code in ("i8", "f8", "b1", "c1
 F8, I8, B1, C16 = (Kind(code) for code in ("f8", "i8", "b1", "c16"))
 CODES = ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16"]
 WORD = Kind("u8", True)  # Python's integers from 0 to 2**64 - 1, which masks leave; what else is done makes them INT
-KINDS = [INT, FLOAT, BOOL, COMPLEX, *map(Kind, CODES), WORD]
+NONE = Kind("i1", True)  # None, of a variable that is a number on other ways: nothing but `is None` asks for it
+KINDS = [INT, FLOAT, BOOL, COMPLEX, *map(Kind, CODES), WORD, NONE]
 LEAST, MOST = -(2**63), 2**63 - 1
 
 

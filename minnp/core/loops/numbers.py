@@ -19,6 +19,7 @@ from .ir import (
     KINDS,
     LEAST,
     MOST,
+    NONE,
     WORD,
     Assign,
     Check,
@@ -139,7 +140,8 @@ class Builder:
         tag = self.tag(e) if len(info.kinds) > 1 else None
         if tag is not None and kind.letter in "fc" and e.kind.letter == "i":
             self.exact(e)  # it is an integer again when it is read
-        self.emit(Assign(name, self.cast(e, kind)))
+        none = e.kinds == {NONE} != info.kinds
+        self.emit(Assign(name, const(kind.dtype.type(0).item(), kind) if none else self.cast(e, kind)))
         if tag is not None:
             self.program.kinds[f"{name}#"] = INT
             self.emit(Assign(f"{name}#", tag))

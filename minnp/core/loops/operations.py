@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as onp
 
-from .ir import KINDS, Kind, kind_of
+from .ir import KINDS, NONE, Kind, kind_of
 
 OPERATORS: dict[str, Callable] = {
     "add": operator.add,
@@ -94,6 +94,8 @@ def sample(kind: Kind, array: bool = False) -> Any:
 @cache
 def result_kind(function: Any, kinds: tuple[Kind, ...], arrays: tuple[bool, ...] = ()) -> Kind:
     """The kind of function(numbers or arrays of these kinds). Raises NotUnderstood."""
+    if NONE in kinds:
+        raise NotUnderstood("None where a number was expected")
     small = any(not k.python and k.code not in ("f8", "i8", "c16", "b1") for k in kinds)
     if OLD and small and len(set(kinds)) > 1:
         raise NotUnderstood("NumPy 1 promotes small numbers by their values")
@@ -112,6 +114,7 @@ def result_kind(function: Any, kinds: tuple[Kind, ...], arrays: tuple[bool, ...]
 
 def join(kinds: frozenset[Kind]) -> Kind:
     """The kind in which a variable that may have several is kept: every value of each has one there."""
+    kinds = kinds - {NONE} or kinds
     if len(kinds) == 1:
         return next(iter(kinds))
     letters = {k.letter for k in kinds}

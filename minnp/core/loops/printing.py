@@ -18,6 +18,7 @@ from .ir import (
     BOOL,
     INT,
     KINDS,
+    NONE,
     PYTHONS,
     SIGNS,
     WORD,
@@ -170,6 +171,8 @@ class Printer:
     def result(self, name: str, kind: Kind, kept: Kind) -> str:
         """A number that comes out, of its kind whatever it was computed from (an array without axes, what NumPy
         compared)."""
+        if kind == NONE:
+            return "None"
         return self.converted(self.name(name), kind, kept if kind.python and kind != BOOL else INT)
 
     # -------------------------------------------------------------- statements

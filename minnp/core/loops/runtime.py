@@ -50,6 +50,7 @@ from .ir import (
     I8,
     INT,
     KINDS,
+    NONE,
     WORD,
     Alloc,
     Assign,
@@ -477,6 +478,9 @@ class LoopRow(Primitive):
                 kinds.append(str(maker(kind)))
             if same(name):
                 numbers.append(shared[name])
+                continue
+            if kind == NONE:
+                numbers.append(None)
                 continue
             x = columns[name]
             if x.dtype != kind.dtype:
