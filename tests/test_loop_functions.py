@@ -287,3 +287,22 @@ def test_printed_variables_that_are_none():
         names = {"np": np}
         exec(module.code, names)
         assert names["forward"](module, x) == module(x) == first_quiet(x, 1)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "?"])
+def test_searches(dtype):
+    def f(x, v):
+        places, behind = np.zeros(len(v), int), np.zeros(len(v), int)
+        for k in range(len(v)):
+            places[k] = np.searchsorted(x, v[k])
+            behind[k] = x[::2].searchsorted(v[k], "right") + np.searchsorted(x, 2, side="left")
+        return places, behind, np.searchsorted(x, v[0])
+
+    compiled = jit(f)
+    minnp.report(reset=True)
+    for x in ([0.0, 1, 1, 2, 5, onp.nan, onp.nan], [], [3.0, 1, 2, 5, 0]):  # sorted, empty, and not sorted
+        x = onp.array([k for k in x if k == k or dtype[0] == "f"]).astype(dtype)
+        for v in ([0.0, 1, 1.5, 2, 9, onp.nan, onp.inf], [0, 1, 2, 7], [True, False]):
+            found, wanted = compiled(np.array(x), np.array(v)), f(x, onp.array(v))
+            assert repr(found) == repr(wanted)
+    assert not [r for r in minnp.report() if r["function"].startswith("loop in")]

@@ -31,6 +31,7 @@ from .draws import base_of, drawn, function_of
 from .ir import (
     BOOL,
     FLOAT,
+    I8,
     INT,
     KINDS,
     MOST,
@@ -2378,7 +2379,7 @@ class Translator(Building):
             if name == "fill" and len(args) == 1 and isinstance(x, Array):
                 self.fill(x, args[0])
                 return Static(None)
-            if name in ("reshape", "ravel", "transpose", "cumsum", "nonzero", "astype"):
+            if name in ("reshape", "ravel", "transpose", "cumsum", "nonzero", "astype", "searchsorted", "round"):
                 return getattr(self, f"np_{name}")([x, *args], kwargs)
             if name == "flatten" and not args and not kwargs:
                 return self.np_ravel([self.materialised(self.lazy(x))], {})
@@ -2678,6 +2679,17 @@ class Translator(Building):
         out = self.new(a.dims, a.kind, True)
         self.matrix_function("cholesky", a, out)
         return out
+
+    def np_searchsorted(self, args: list, kwargs: dict) -> E:
+        a, v, side = self.arguments("a v side", args, kwargs)
+        a, v = self.an_array(a), self.frozen(self.number(v))
+        side = "left" if side is None else side.value if isinstance(side, Static) else None
+        if a.ndim != 1 or a.kind.letter == "c" or v.kind.letter == "c" or side not in ("left", "right"):
+            raise self.fail("np.searchsorted of these")
+        called = Static(getattr(matrices, side), ("matrices", None, side))
+        self.look(called.source)
+        with self.saying(None):
+            return self.as_numpy(self.inlined(called, [a, v], {}), I8)
 
     def call_linalg(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
         return getattr(self, f"linalg_{name}")(args, kwargs)

@@ -1,4 +1,4 @@
-"""Functions of matrices as loops, which are read like those of the user's: Gauss's elimination, and what needs it.
+"""Functions as loops, which are read like those of the user's: Gauss's elimination, what needs it, and a search.
 
 They write to their arguments, which are copies. A matrix that is singular, or nearly, raises: Python then runs the
 loop, and LAPACK decides. Names that they read are this module's: no user can give them another meaning.
@@ -81,3 +81,32 @@ def cholesky(a: Any, out: Any, least: float) -> None:
                 out[i, i] = sqrt(total)
             else:
                 out[i, j] = total / out[j, j]
+
+
+def below(x: Any, y: Any) -> Any:
+    """Whether x comes before y, NaN last."""
+    return x < y or (y != y and x == x)
+
+
+def left(a: Any, v: Any) -> Any:
+    """Where v belongs in the sorted a of shape (n,), before what is equal."""
+    low, high = 0, len(a)
+    while low < high:
+        middle = (low + high) // 2
+        if below(a[middle], v):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def right(a: Any, v: Any) -> Any:
+    """Where v belongs in the sorted a of shape (n,), behind what is equal."""
+    low, high = 0, len(a)
+    while low < high:
+        middle = (low + high) // 2
+        if below(v, a[middle]):
+            high = middle
+        else:
+            low = middle + 1
+    return low
