@@ -609,6 +609,26 @@ def test_an_array_that_is_read_before_it_is_bound():
             numpy.testing.assert_array_equal(g(x, True), f(x, True))
 
 
+def test_gradients_of_a_name_for_arrays_of_other_shapes():
+    def f(x, y, m):
+        for k in range(len(y)):
+            if x[0] > 0:
+                v = m.T
+                v[...] = 0.5
+            i = 0
+            while i < 2 and x[0] > 0:
+                i += 1
+                x[i] = y[k]
+                v = x.reshape(-1, 1)
+                v[:1] = y[-1]
+        return x
+
+    loss = lambda f: lambda x, y: np.sum(f(x * 1, y, np.ones((3, 3))))
+    for x in (np.arange(1.0, 6.0), np.arange(-1.0, 4.0)):
+        for found, wanted in zip(grad(loss(jit(f)), (0, 1))(x, np.ones(3)), grad(loss(f), (0, 1))(x, np.ones(3))):
+            numpy.testing.assert_array_equal(found, wanted)
+
+
 def test_an_array_that_only_some_calls_bind_anew():
     """The path that was captured first expects a new array of the first loop, and writes to `a` after it."""
 

@@ -1063,8 +1063,9 @@ def _lengths(program: Program) -> dict[Any, E]:
     found = statements(program.body)
     known, roots = _known(found), [*(i.name for i in program.inputs), *(s.name for s in found if type(s) is Alloc)]
     for variable, several in program.moving.items():
-        first = next((name for name in roots if name in several), "")
-        for axis in range(program.arrays[variable].ndim):
+        ndim = program.arrays[variable].ndim
+        first = next((name for name in roots if name in several and program.arrays[name].ndim == ndim), "")
+        for axis in range(ndim):  # of a name for an array that was reshaped they are not known
             known[variable, axis] = E("dim", (first, axis), INT)
     return known
 
