@@ -306,3 +306,32 @@ def test_searches(dtype):
             found, wanted = compiled(np.array(x), np.array(v)), f(x, onp.array(v))
             assert repr(found) == repr(wanted)
     assert not [r for r in minnp.report() if r["function"].startswith("loop in")]
+
+
+class Cell:
+    def __init__(self, w):
+        self.w, self.calls = w, 3
+
+    def __call__(self, x, h=0.5):
+        return np.tanh(self.w @ x + h) * self.calls
+
+
+def test_objects_that_are_called():
+    cell = Cell(np.array([[0.5, -1.0], [0.25, 2.0]]))
+
+    def f(x):
+        h = np.zeros(2)
+        for k in range(len(x)):
+            h = cell(x[k], h) + cell(x[k])
+        return h
+
+    compiled, x = jit(f), np.linspace(-1, 1, 8).reshape(4, 2)
+    minnp.report(reset=True)
+    for calls in (3, 2, 1):
+        cell.calls = calls
+        onp.testing.assert_allclose(compiled(x), f(x), rtol=1e-14)
+        slope = grad(lambda x: np.sum(compiled(x)))
+        onp.testing.assert_allclose(slope(x), grad(lambda x: np.sum(f(x)))(x), rtol=1e-13)
+    cell.w = cell.w * 2
+    onp.testing.assert_allclose(compiled(x), f(x), rtol=1e-14)
+    assert not [r for r in minnp.report() if r["function"].startswith("loop in")]

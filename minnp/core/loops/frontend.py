@@ -2329,6 +2329,12 @@ class Translator(Building):
                 return self.method(f, args, kwargs)
         if isinstance(f, (FunctionType, MethodType)) and (not library(f) or f.__module__ == matrices.__name__):
             return self.inlined(function, args, kwargs)
+        if function.source is not None and is_plain_object(f) and not library(type(f)):
+            written = self.look(("class", function.source, "__call__"))
+            if type(written) is FunctionType:
+                return self.inlined(
+                    Static(MethodType(written, f), ("bound", function.source, "__call__")), args, kwargs
+                )
         if (name := function_of(f)) is not None:
             return drawn(self, None, onp.random.RandomState, name, args, kwargs)
         if f is prange:
