@@ -386,7 +386,7 @@ def ran(f, given, exactly):
         out = f(*given)
         result = [(kind(x, exactly), plain(x)) for x in out]
     except RAISED as error:
-        result = [type(error).__name__, str(error)]
+        result = [type(error).__name__, str(error).replace("=: ", ": ")]  # `+=` of what is traced is `+`
     return result, [numpy.array(x) for x in given[:5]]
 
 

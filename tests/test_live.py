@@ -208,3 +208,12 @@ def test_a_number_outlives_its_capture_as_a_number() -> None:
     f(np.array(X), 0.25)
     assert kept[0] + 1 == 1.5 and -kept[0] == -0.5 and kept[0] > 0 and isinstance(kept[0], float)
     onp.testing.assert_array_equal(np.array(X) * kept[0], X * 0.5)
+
+
+def test_errors_name_the_types_of_numbers():
+    def f(x, n):
+        return x + n, n + None
+
+    with pytest.raises(TypeError, match=r"for \+: 'int' and 'NoneType'"):
+        jit(f)(np.ones(3), 2)
+    assert jit(lambda x, n: (x, n == None))(np.ones(3), 2)[1] is False  # noqa: E711

@@ -198,7 +198,7 @@ def _operation(function: Any, name: str, reflected: bool) -> Any:
             return function(*((b, a) if reflected else (a, b)))
         a, b = (other, self) if reflected else (self, other)
         values = [x.value if type(x) is Live else x for x in (a, b)]
-        if not self.trace.alive:
+        if not self.trace.alive or other is None:  # of which Python says the numbers' types
             return function(*values)
         if isinstance(other, (Value, Host, Array, onp.generic)) and not _plain(other):
             out = TABLE[name](a, b)
