@@ -362,3 +362,39 @@ def test_large_results_take_the_place_of_arrays_that_nobody_reads_any_more() -> 
         assert tracemalloc.get_traced_memory()[1] < 1.5 * x.nbytes
     finally:
         tracemalloc.stop()
+
+
+GARBAGE = """
+import gc
+import minnp.numpy as np
+from minnp import jit
+from minnp.core.loops import compiled
+
+compiled.TRIED = 0  # the second call is of code that is compiled well
+
+def product(x):
+    total = 0.0
+    for i in range(len(x)):
+        total += x[i] * x[i - 1]
+    return total
+
+for f in (product, lambda x: np.sum(np.sin(x) * x + x**2)):
+    for _ in range(5):
+        g = jit(f)
+        g.itself = g
+        for _ in range(4):
+            g(np.ones(50))
+        del g
+        gc.collect()
+"""
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not engine.available(), reason="without llvmlite nothing is compiled")
+def test_compiled_functions_are_collected(tmp_path):
+    """In memory that reads otherwise once it was freed (MALLOC_PERTURB_ of glibc)."""
+    program = tmp_path / "garbage.py"
+    program.write_text(GARBAGE)
+    environment = {**os.environ, "PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "2"}
+    done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 import sys
 import sysconfig
 import weakref
@@ -33,16 +34,8 @@ LETTERS = 24  # kind, char and byteorder, of one byte each
 ORDERED = 0x0001 | 0x0100  # C order, aligned
 BUILT_IN = "ptr @kernel(ptr %self, ptr %args, i64 %count)"
 RANGES = "void @kernel(ptr %args, i64 %begin, i64 %end, i64 %part)"
+METHOD = "@PPiP"  # PyMethodDef: name, address, flags, documentation
 FASTCALL = 0x0080  # METH_FASTCALL: (self, array of arguments, their number)
-
-
-class _Method(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("meth", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    ]
 
 
 class Machine:
@@ -234,13 +227,23 @@ def assemble(texts: Sequence[Text]) -> list[Callable]:
         for i, text in enumerate(texts)
     ]
     code = found.assemble("\n".join([*others.values(), *functions]))
-    new = ctypes.pythonapi.PyCFunction_NewEx
-    new.argtypes, new.restype = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p], ctypes.py_object
     built: list[Any] = []
     for i, text in enumerate(texts):
         if text.ranges:
             built.append(Ranges(code, f"kernel{i}"))
             continue
-        method = _Method(b"kernel", code.get_function_address(f"kernel{i}"), FASTCALL, None)
-        built.append(new(ctypes.addressof(method), (code, method), None))
+        built.append(built_in(b"kernel", code.get_function_address(f"kernel{i}"), code))
     return built
+
+
+def built_in(name: bytes, address: int, code: Any) -> Callable:
+    """The function of Python's at an address of this machine code.
+
+    Its PyMethodDef lies in an array of NumPy's, which the garbage collector leaves alone: it would empty a structure of
+    ctypes before the function goes, which asks there for its flags.
+    """
+    called = ctypes.cast(ctypes.c_char_p(name), ctypes.c_void_p).value
+    method = onp.frombuffer(struct.pack(METHOD, called, address, FASTCALL, 0), onp.uint8).copy()
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.argtypes, new.restype = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p], ctypes.py_object
+    return new(method.ctypes.data, (code, name, method), None)

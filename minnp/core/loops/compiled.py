@@ -16,7 +16,7 @@ from ..compiled import fastpath
 from ..cpu import memory
 from ..graph.effects import Diverged
 from ..llvm import engine
-from ..llvm.engine import BUILT_IN, FASTCALL, _Method
+from ..llvm.engine import BUILT_IN
 from ..rows import budget
 from .draws import Streams
 from .ir import (
@@ -362,10 +362,7 @@ class Code:
         except (AssertionError, LookupError, RuntimeError, TypeError) as bug:  # ours: the loop is Python's
             raise NotLowered(f"{BUG}: {type(bug).__name__}: {bug}") from bug
         address = code.get_function_address("kernel")
-        method = _Method(b"loop", address, FASTCALL, None)
-        new = ctypes.pythonapi.PyCFunction_NewEx
-        new.argtypes, new.restype = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p], ctypes.py_object
-        function = new(ctypes.addressof(method), (code, method), None)
+        function = engine.built_in(b"loop", address, code)
         if not baseline:
             return function, lowering.errors, address, None, 0
         left = ctypes.c_int64.from_address(code.get_global_value_address("left"))
