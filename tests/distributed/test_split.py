@@ -19,7 +19,6 @@ CASES = [
     "branches",
     "where_it_is",
     "told",
-    "in_parts",
     "files",
     "dtensors",
     "programs",

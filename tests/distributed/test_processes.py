@@ -1,4 +1,4 @@
-"""The programs of tutorials/processes, run as a user runs them: alone, and on two processes."""
+"""The programs of tutorials/processes: alone, and on two processes."""
 
 import re
 import subprocess
@@ -29,7 +29,7 @@ def test_every_program_is_tested():
 @pytest.mark.exhaustive
 def test_digits_with_a_process_killed_on_the_way(tmp_path):
     """Epochs, loss and accuracy are those of one process that nobody stopped."""
-    program, options = str(FOLDER / "digits.py"), ["--epochs", "3"]
+    program, options = FOLDER / "digits.py", ["--epochs", "3"]
     alone = run(*ALONE, program, *options)
     killed = ["--kill", "1", "--checkpoint", str(tmp_path / "digits")]
     together = run(*TWO, "--max-restarts", "1", program, *options, *killed)
@@ -39,10 +39,12 @@ def test_digits_with_a_process_killed_on_the_way(tmp_path):
 
 
 @pytest.mark.long
-def test_heat(tmp_path):
+def test_heat(job):
     """The start is found, and the numbers are those of one process."""
-    program, options = str(FOLDER / "heat.py"), ["--size", "31", "--time", "6", "--steps", "12"]
-    alone, together = run(*ALONE, program, *options), run(*TWO, program, *options)
+    command = [FOLDER / "heat.py", "--size", "31", "--time", "6", "--steps", "12"]
+    together = job(2, command)
+    assert [code for code, _, _ in together] == [0, 0], together
+    alone, together = run(*ALONE, *command), "".join(text for _, text, _ in together)
     assert "[31]" in alone and "[16, 15]" in together
     assert alone.partition("\n")[2] == together.partition("\n")[2]
     before, after = map(float, re.search(r"error ([\d.e-]+) -> ([\d.e-]+)", alone).groups())
