@@ -38,8 +38,8 @@ def same(got, expected, what="", rtol=1e-6):
         for g, e in zip(got, expected):
             same(g, e, what, rtol)
         return
-    if isinstance(expected, bool):
-        assert got is expected, what
+    if isinstance(expected, bool) or type(got) is int:  # in which NumPy 1.26 counts
+        assert (type(got), got) == (type(expected), expected), what
         return
     got, dtype, shape = onp.asarray(got), got.dtype, got.shape
     expected = onp.asarray(expected)
