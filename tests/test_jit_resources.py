@@ -364,7 +364,7 @@ def test_large_results_take_the_place_of_arrays_that_nobody_reads_any_more() -> 
         tracemalloc.stop()
 
 
-GARBAGE = """
+COLLECTED = """
 import gc
 import minnp.numpy as np
 from minnp import jit
@@ -387,14 +387,28 @@ for f in (product, lambda x: np.sum(np.sin(x) * x + x**2)):
         del g
         gc.collect()
 """
+READ_ANEW = """
+import minnp.numpy as np
+from minnp import checkpoint, grad
+
+def f(a):
+    a *= 1.5
+    for _ in range(2):
+        a = a + checkpoint(lambda a, b: np.sin(a * b))(a, a[::-1])
+    return a
+
+loss = lambda x: (checkpoint(f)(x * 1.0) ** 2).sum()
+x, e = np.arange(1.0, 4), np.array([1e-6, 0, 0])
+assert abs(grad(loss)(x)[0] - (loss(x + e) - loss(x - e)) / 2e-6) < 1e-2
+"""
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not engine.available(), reason="without llvmlite nothing is compiled")
-def test_compiled_functions_are_collected(tmp_path):
+@pytest.mark.parametrize("text", [COLLECTED, READ_ANEW], ids=["collected", "read anew"])
+def test_nothing_is_read_that_was_freed(text, tmp_path):
     """In memory that reads otherwise once it was freed (MALLOC_PERTURB_ of glibc)."""
-    program = tmp_path / "garbage.py"
-    program.write_text(GARBAGE)
+    program = tmp_path / "program.py"
+    program.write_text(text)
     environment = {**os.environ, "PYTHONMALLOC": "malloc", "MALLOC_PERTURB_": "2"}
     done = subprocess.run([sys.executable, program], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

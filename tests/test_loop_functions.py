@@ -88,6 +88,18 @@ def test_functions_of_numbers(f):
     assert not [r for r in minnp.report() if r["function"].startswith("loop in")]
 
 
+def test_the_norm_of_zeros_has_the_slope_zero():
+    def f(x):
+        total = 0.0
+        for k in range(3):
+            total += np.linalg.norm(x[k:]) * (k + 1)
+        return total
+
+    for x in (np.zeros(5), np.array([0.0, 0, 3, 4, 0])):
+        for g in (jit(grad(f)), grad(jit(f))):
+            onp.testing.assert_allclose(g(x), grad(f)(x), rtol=1e-14)
+
+
 def test_an_array_without_axes_stays_one():
     def f(x):
         for k in range(len(x)):

@@ -51,11 +51,14 @@ static Ref apply_operator(const Operator &o, PyObject *const *operands, const Va
         Ref row = call(shorter_power, operands[0], operands[1]); /* a square, a root */
         if (row.get() == Py_NotImplemented) /* of a number: operators._power */
             return Ref();
-        if (row.get() != Py_None)
-            return apply(row, operands, values, 1, no_params);
+        if (row.get() != Py_None) {
+            Value now = value_of(operands[0]); /* Python has read it, and may have replaced what it was */
+            return apply(row, operands, &now, 1, no_params);
+        }
     }
     bool python = values[0].kind == Kind::traced && (busy() || !is_python_number(operands[1]) || is_cube(operands[0], operands[1]));
-    return python ? Ref() : apply(o.row, operands, values, 2, no_params);
+    Value now[] = {value_of(operands[0]), value_of(operands[1])};
+    return python ? Ref() : apply(o.row, operands, now, 2, no_params);
 }
 
 /* What NumPy makes of two operands, arrays and numbers. */

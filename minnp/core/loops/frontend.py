@@ -2628,7 +2628,10 @@ class Translator(Building):
         if lazy.kind.letter != "f":
             raise self.fail("np.linalg.norm of what are no floats")
         squares = self.elementwise(onp.multiply, lambda v: self.binary("mul", v[0], v[1]), [self.evaluated(x)] * 2)
-        return self.temporary(E("sqrt", (self.temporary(self.reduce("sum", squares)),), lazy.kind))
+        total = self.temporary(self.reduce("sum", squares))
+        root, zero = E("sqrt", (total,), lazy.kind), const(0.0, lazy.kind)
+        # of zeros it has the slope zero
+        return self.temporary(E("select", (E("eq", (total, zero), BOOL, 0, 1), zero, root), lazy.kind))
 
     def matrix_function(self, name: str, a: Array, b: Array) -> Any:
         """One of matrices.py of these arrays, which it may write to: a matrix, and one with as many rows."""
