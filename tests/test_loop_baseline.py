@@ -51,7 +51,7 @@ def appended(x):
     found = []
     for i in range(12):
         found.append(x[i % len(x)] * i)
-    return np.array(found)
+    return np.array(sorted(found))  # which no program does: the function is none as a whole
 
 
 def paths(n):

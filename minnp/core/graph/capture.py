@@ -311,7 +311,7 @@ class CaptureTrace(Trace):
                 item = self.graph.create_node("call_function", pick, (node, i), name=f"{node.name}_{i}")
                 self._follow(item)
                 item.meta["number"] = row.name == "loop"  # one of Python's is none that is known when it is compiled
-                outs[i] = self._result(outs[i], item, dynamic)
+                outs[i] = self._result(outs[i], item, dynamic if i not in getattr(row, "roomy", ()) else "")
             return type(y)(outs)
         self.moved |= row.name == "reshape"
         view = None

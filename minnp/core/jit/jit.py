@@ -35,7 +35,7 @@ from ..graph.outputs import as_returned, containers
 from ..graph.scalars import NUMBERS, Live, refused, types_asked
 from ..graph.signature import TYPED, Static, changes, exactly, guard_of, kind
 from ..llvm import engine as native
-from ..loops import RAN, staged, unrolled, whole
+from ..loops import LISTS, RAN, staged, unrolled, whole
 from ..passes import optimize
 from ..rows import policy
 from ..rows.error_state import asked
@@ -234,6 +234,7 @@ class Jitted(Dispatch):
         self.last: dict[Any, dict[int, Any]] = {}  # what these were at the last capture,
         self.varied: dict[Any, set[int]] = {}  # and which of them are indices that change
         self.warned = False  # that there are too many paths
+        self.as_one: set = set()  # keys of functions with lists in loops, which are captured as one program
         self.ended: set = set()  # keys whose captures end before the function does: it runs as it is
         self.useless: dict[Any, int] = {}  # by key: how many captures in a row raised, or found a path that missed
         self.captured_at: dict[Any, int] = {}  # by key: how many calls there were at its last capture
@@ -607,7 +608,7 @@ class Jitted(Dispatch):
         try:
             with self._quietly(backend):
                 fast = self.compiler in ("auto", "llvm")
-                in_loops = self._staged if whole is None else self._as_one
+                in_loops = self._staged if whole is None and ended not in self.as_one else self._as_one
                 captured, parts, written = capture_call(
                     in_loops if fast and backend is None else self.function,
                     values,
@@ -664,7 +665,10 @@ class Jitted(Dispatch):
             return self._give(captured, parts, written, given, (args, kwargs))
         if captured.left or not stays or any(map(goes_on, parts)):
             if captured.ended:
-                self._ends(key, captured.left)
+                if captured.left == LISTS and ended not in self.as_one:  # a program has them within
+                    self.as_one.add(ended)
+                else:
+                    self._ends(key, captured.left)
             elif captured.left != SHARED:
                 self.changing += 1
             if captured.written and not apart(captured.written, [values[i] for i in inputs], captured.constants):
@@ -779,7 +783,7 @@ class Jitted(Dispatch):
         """Forget every compiled path, and which calls are not compiled: as if nothing had been called yet."""
         for known in (self.paths, self.trials, self.fixed, self.last, self.varied, self.useless, self.captured_at):
             known.clear()
-        for known in (self.ended, self.waiting, self.plain, self.contests):
+        for known in (self.ended, self.as_one, self.waiting, self.plain, self.contests):
             known.clear()
         self.forget()
 

@@ -7,6 +7,6 @@
 May import: llvm, graph, api, transforms, arrays, rows, cpu, compiled.
 """
 
-from .runtime import RAN, staged, unrolled, whole
+from .runtime import LISTS, RAN, staged, unrolled, whole
 
-__all__ = ["RAN", "staged", "unrolled", "whole"]
+__all__ = ["LISTS", "RAN", "staged", "unrolled", "whole"]

@@ -237,7 +237,8 @@ class Arrays(Noting):
             return x
         if isinstance(x, Array):
             return Lazy(x.dims, x.kind, lambda index, x=x: self.element(x, index), [x])
-        assert isinstance(x, E)
+        if not isinstance(x, E):
+            raise self.fail("an object where an array, or a number, was expected")
         return Lazy([], x.kind, lambda index: x, [])
 
     def broadcast(self, given: list[Lazy]) -> list[E]:

@@ -49,7 +49,7 @@ class Building(Chosen):
         return [None if isinstance(v, Static) and v.value is None else v for v in values]
 
     def an_array(self, x: Any) -> Array:
-        if isinstance(x, Tup):
+        if isinstance(x, Tup) or type(x).__name__ == "Growing":
             return self.np_array([x], {})
         if not isinstance(x, (Array, Lazy)):
             raise self.fail("a number where an array was expected")
@@ -93,6 +93,8 @@ class Building(Chosen):
         x, dtype = self.arguments("object dtype", args, kwargs)
         if type(x).__name__ == "Turns":
             return self.filled(x, dtype)
+        if type(x).__name__ == "Growing":
+            return self.array_of_list(x, dtype)
         if isinstance(x, (Array, Lazy)):
             if dtype is None:
                 return self.materialised(self.lazy(x))

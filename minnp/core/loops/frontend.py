@@ -25,7 +25,7 @@ from ..rows import budget
 from . import matrices
 from .arrays import LONGEST, ONE, Lazy, Masked
 from .arrays import whole as is_whole
-from .building import Building, Static, Tup
+from .building import Building, Static, Tup, listed
 from .chosen import EVERY
 from .draws import base_of, drawn, function_of
 from .ir import (
@@ -135,6 +135,7 @@ class Turns:
     def __init__(self, node: ast.GeneratorExp | ast.ListComp) -> None:
         self.node, self.mark = node, f"{node.lineno}.{node.col_offset}"
         self.names = stored_names(ast.Tuple(elts=[g.target for g in node.generators], ctx=ast.Store()))
+        self.read: tuple | None = None  # of one that a name is bound to: what it reads, as it was
 
     def own(self, tree: Any) -> Any:
         """A part of it in which its names are marked."""
@@ -174,11 +175,17 @@ class Growing:
     fixed  whether nothing in the loop changes it
     default  of a dict: what makes the values that it lacks (defaultdict), or None
     axes   of the arrays; 0 of numbers
+    rebound  whether the name of the one that is given is bound to others, too
+    mates  the names of lists that may be one, as a name was bound to another's: each list has a number then
+    roots  those that are given of which it may be one
+    changed  of one that is given: whether its items change
     """
 
     def __init__(self, name: str, own: bool = False, given: tuple | None = None, sort: str = "") -> None:
         self.name, self.own, self.sort, self.fixed, self.default = name, own, sort, False, None
-        self.axes = 0
+        self.axes = self.place = 0
+        self.rebound = self.changed = False
+        self.mates, self.roots = {name}, set() if own else {name}
         self.kinds: list[frozenset[Kind]] = []
         self.given: list[frozenset[Kind]] | None = None
         if given is not None:
@@ -192,6 +199,16 @@ class Growing:
         return f"{self.name}<count>"
 
     @property
+    def number(self) -> str:
+        """Which list it is, of several: the place of one that is given, or FRESH and more."""
+        return f"{self.name}<number>"
+
+    @property
+    def several(self) -> bool:
+        """Whether the name may stand for several lists, or a list have several names."""
+        return self.rebound or len(self.mates) > 1
+
+    @property
     def slots(self) -> str:
         """Of a dict: the places of its items, by the hashes of their keys (0: none, else one more)."""
         return f"{self.name}<slots>"
@@ -201,6 +218,14 @@ class Growing:
         each = self.kinds if each is None else each
         values = [(f"{self.name}<{k}>", join(kinds)) for k, kinds in enumerate(each)]
         return [*values, *[(f"{self.name}<{k}>#", Kind("i1")) for k, kinds in enumerate(each) if len(kinds) > 1]]
+
+
+class Part(NamedTuple):
+    """of[start:stop] of a list, with ends inside of it."""
+
+    of: Growing
+    start: E
+    stop: E
 
 
 EMPTY = object()  # {}
@@ -220,6 +245,14 @@ class Moving:
         self.roots: frozenset[str] = frozenset()
         self.found: frozenset[str] = frozenset()
         self.ones: frozenset[int] = frozenset(range(64))
+
+
+class Columns(NotUnderstood):
+    """A list that is given is to be kept in columns, as another one becomes that of its name."""
+
+    def __init__(self, name: str, line: int) -> None:
+        super().__init__(f"{name}, a list, bound to another", line)
+        self.name = name
 
 
 class Unread(NotUnderstood):
@@ -288,6 +321,10 @@ class Translator(Building):
         self.latest: dict[str, tuple[str, int]] = {}  # of names bound to one of them: (which, the version of the name)
         self.listed: set[str] = set()  # arrays that were appended to lists
         self.touched: set[str] = set()  # roots that are written in place
+        self.calls = itertools.count()  # of functions, in the order of the text: their variables keep their names
+        self.times: dict[str, int] = {}  # how often names were bound so far in the text
+        self.aliased: set[str] = set()  # names bound to the lists of others, which are kept item by item
+        self.gone_through: list[str] = []  # lists that the loops around go over
         self.tables: dict[str, Array] = {}  # of tuples of numbers that are the same throughout, by their text
 
     @property
@@ -334,6 +371,10 @@ class Translator(Building):
 
     def append(self, growing: Growing, value: Any) -> None:
         """growing.append(value)"""
+        self.changes(growing)
+        self.grow(growing, value)
+
+    def grow(self, growing: Growing, value: Any) -> None:
         items = self.fitting_items(growing, value)
         count = self.length_of(growing)
         tags = [self.tag(x) for x, kinds in zip(items, growing.kinds) if len(kinds) > 1]
@@ -341,7 +382,8 @@ class Translator(Building):
             x = self.frozen(self.cast(x, kind))
             held = self.stands_for(variable)
             with self.into([]) as grow:
-                more = self.new([self.binary("mul", count, const(2))], kind, False)
+                room = self.greatest(self.temporary(self.binary("mul", count, const(2))), const(16))
+                more = self.new([room], kind, False)
                 self.over([count], lambda k: self.emit(Store(more.name, tuple(k), self.load(held, k))))  # noqa: B023
                 self.rebind(variable, more)
             self.emit(If(E("eq", (count, held.dims[0]), BOOL, 0, 1), grow, []))
@@ -427,7 +469,11 @@ class Translator(Building):
         if growing.fixed:
             return self.make_slots(growing, length) if growing.sort == "dict" else None
         if not growing.own:
+            growing.place = len(self.program.lists)
             self.program.lists[growing.name] = growing
+        if growing.several:
+            self.program.kinds[growing.number] = INT
+            self.emit(Assign(growing.number, const(-1 if growing.own else growing.place)))
         count = self.length_of(growing)
         for variable, kind in growing.columns():
             self.moving.setdefault(variable, Moving())
@@ -458,16 +504,205 @@ class Translator(Building):
             return None
         variable = self.scope.prefix + node.id
         found = self.scope.names.get(node.id, self.lists.get(variable))
+        if isinstance(found, Turns):
+            raise self.another_list(variable)
         if isinstance(found, Growing):
-            if found.own and variable not in self.bound:
-                self.check(E("ge", (E("var", (found.count,), INT), const(0)), BOOL, 0, 1))
             if changed and found.fixed:
                 raise self.fail("a list changed in a function that is given it")
-            return found
-        if changed and variable in self.displayed and type_of(found) is list:
-            self.lists[variable] = Growing(variable, own=True)
-            raise Anew
+            return self.bound_list(found)
+        if changed and type_of(found) is list:
+            if variable in self.displayed:
+                raise self.another_list(variable)
+            if self.initial.get(variable, " ")[0] == "list":
+                raise Columns(variable, self.line)
         return None
+
+    def bound_list(self, growing: Growing) -> Growing:
+        """The list of a name, where it has one."""
+        name, what = growing.name, self.initial.get(growing.name)
+        if growing.own and name not in self.bound:
+            if growing.sort != "dict" and what is not None:  # it may be the one that is given
+                if what[0] != "items" or what[3]:
+                    raise Columns(name, self.line)
+                raise self.another_list(name, what)
+            self.check(E("ge", (E("var", (growing.count,), INT), const(0)), BOOL, 0, 1))
+        return growing
+
+    def another_list(self, name: str, given: tuple | None = None) -> type[Anew]:
+        """From the next pass on a name stands for lists that are made here, and for the one that is given, if any."""
+        before, self.lists[name] = self.lists.get(name), Growing(name, own=given is None, given=given)
+        now = self.lists[name]
+        now.rebound = given is not None
+        if before is not None:
+            now.mates = before.mates
+            for variable, _ in before.columns():
+                self.moving.pop(variable, None)
+        return Anew
+
+    # -------------------------------------------------------------- lists that several names stand for
+    def share(self, name: str, source: Growing) -> None:
+        """name = source: another name of a list, or the only one of what an expression made."""
+        target = self.lists.get(name)
+        if target is source:
+            return
+        if source.fixed and source.name in self.initial and source.sort != "dict":
+            raise Columns(source.name, self.line)
+        whole = source.own or source.given is not None
+        if "dict" in (source.sort, target and target.sort) or source.axes or source.fixed or not whole:
+            raise self.fail(f"{source.name}, a list, used as a whole")
+        if target is None or not (target.own or target.rebound):
+            raise self.another_list(name)
+        if target.mates is not source.mates:
+            both = target.mates | source.mates
+            for mate in both:
+                self.lists[mate].mates = both
+            raise Anew
+        self.of_one_type(target, source)
+        if not source.roots <= target.roots:
+            target.roots |= source.roots
+            self.moved = True
+        for (variable, _), (other, _) in zip(target.columns(), source.columns()):
+            self.rebind(variable, self.stands_for(other))
+        self.emit(Assign(target.count, E("copy", (self.length_of(source),), INT, 0, 2**40)))
+        self.emit(Assign(target.number, E("copy", (self.number_of(source),), INT, -1, 2**42)))
+        self.bound.add(name)
+        self.times[name] = self.times.get(name, 0) + 1
+
+    def may_wait(self, what: Turns) -> bool:
+        """Whether nobody can tell when a comprehension is computed, or how often, if what it reads stays as it is."""
+        calls = [n.func for n in ast.walk(what.node) if isinstance(n, ast.Call)]
+        plain = lambda f: (
+            isinstance(f, ast.Name) and f.id not in self.scope.names and known_function(getattr(builtins, f.id, None))
+        )
+        return isinstance(what.node, ast.ListComp) and all(map(plain, calls))
+
+    def reads_of(self, what: Turns) -> tuple:
+        """What tells whether anything that a comprehension reads has changed since, in the order of the text."""
+        names = {self.scope.prefix + n.id for n in ast.walk(what.node) if isinstance(n, ast.Name)}
+        return self.writes, [(name, self.times.get(name)) for name in sorted(names)]
+
+    def waiting(self, node: ast.expr) -> Turns | None:
+        """The comprehension that a name is bound to, where it may be computed now."""
+        found = self.scope.names.get(node.id) if isinstance(node, ast.Name) else None
+        return found if isinstance(found, Turns) and found.read == self.reads_of(found) else None
+
+    def told_apart(self, names: set[str]) -> None:
+        """Of names that come out, those that may stand for one list keep it in columns, which says so."""
+        found = [self.scope.prefix + name for name in sorted(names) if type_of(self.scope.names.get(name)) is list]
+        found = [variable for variable in found if variable in self.aliased]
+        if len(found) > 1:
+            raise self.another_list(found[0])
+
+    def of_one_type(self, a: Growing, b: Growing) -> None:
+        """Lists of which a name may stand for the one or the other."""
+        if (a.sort, a.kinds) == (b.sort, b.kinds):
+            return
+        if a.kinds and b.kinds:
+            if a.sort != b.sort or len(a.kinds) != len(b.kinds):
+                raise self.fail("a name of lists of several types")
+            kinds = [x | y for x, y in zip(a.kinds, b.kinds)]
+            kinds = [frozenset((WORD,)) if each == {INT, WORD} else each for each in kinds]
+        else:
+            kinds = a.kinds or b.kinds
+        for growing in (a, b):
+            growing.sort, growing.kinds = (a if a.kinds else b).sort, list(kinds)
+            for variable, _ in growing.columns():
+                self.moving.pop(variable, None)
+        raise Anew
+
+    def number_of(self, growing: Growing) -> E:
+        return E("var", (growing.number,), INT, -1, 2**42)
+
+    def changes(self, growing: Growing, longer: bool = True) -> None:
+        """Before a list is changed. Names of one list share its items, but no other that may be read has its new
+        length, or what is behind it."""
+        self.writes += 1
+        for name in growing.roots & self.lists.keys():
+            self.lists[name].changed = True
+        for name in sorted(growing.mates - {growing.name}) if longer else ():
+            if name in self.gone_through or any(self.is_name(name, scope) for scope in self.scopes):
+                other = self.number_of(self.lists[name])
+                self.check(E("ne", (self.number_of(growing), other), BOOL, 0, 1))
+
+    def is_name(self, variable: str, scope: Scope) -> bool:
+        """Whether a list is that of a name of a function, and none that an expression makes."""
+        return variable.startswith(scope.prefix) and variable.removeprefix(scope.prefix).isidentifier()
+
+    def renewed(self, growing: Growing, room: E | None = None) -> Growing:
+        """Another list, which is empty."""
+        self.emit(Assign(growing.count, const(0)))
+        for variable, kind in growing.columns():
+            self.rebind(variable, self.new([const(16) if room is None else room], kind, False))
+        if growing.several:
+            number = E("var", ("<lists>",), INT, FRESH, 2**42)
+            self.emit(Assign(growing.number, E("copy", (number,), INT, FRESH, 2**42)))
+            self.emit(Assign("<lists>", E("add", (number, const(1)), INT, FRESH, 2**42)))
+        self.bound.add(growing.name)
+        return growing
+
+    def list_at(self, node: ast.AST, sort: str = "list") -> Growing:
+        """The list of an expression, which is to be filled."""
+        places = node.lineno, node.col_offset, node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+        name = f"{self.scope.prefix}{sort}.{'.'.join(map(str, places))}"
+        if name not in self.lists:
+            raise self.another_list(name)
+        return self.lists[name]
+
+    def list_from(self, node: ast.AST, *parts: Any) -> Growing:
+        """A new list of the items of these."""
+        growing = self.renewed(self.list_at(node))
+        for x in parts:
+            self.every_item(x, lambda item: self.grow(growing, item))
+        return growing
+
+    def extend(self, growing: Growing, x: Any) -> None:
+        """growing.extend(x)"""
+        if isinstance(x, Turns):
+            x = self.list_of_turns(x)
+        self.changes(growing)
+        self.every_item(x, lambda item: self.grow(growing, item))
+
+    def every_item(self, x: Any, body: Callable[[Any], None]) -> None:
+        """body(item) for every item of something."""
+        if isinstance(x, Turns):
+            return self.gone_over(x, body)
+        if isinstance(x, Tup):
+            for item in x.items:
+                body(item)
+            return
+        if isinstance(x, (Growing, Part)) and (x if isinstance(x, Growing) else x.of).sort == "list":
+            raise self.fail("lists that are in several others")
+        if isinstance(x, Part):
+            count = self.greatest(self.temporary(self.binary("sub", x.stop, x.start)), const(0))
+            at = lambda k: self.temporary(self.binary("add", k[0], x.start))
+            return self.over([self.frozen(count)], lambda k: body(self.item(x.of, at(k))))
+        if not isinstance(x, (Growing, Array, Range, Zip)):
+            raise self.fail("the items of an object")
+        self.over([self.frozen(self.turns(x))], lambda k: body(self.part(x, k[0])))
+
+    def repeated(self, node: ast.BinOp, items: Any, times: Any) -> Any:
+        """[...] * times"""
+        times = times if isinstance(times, E) else None
+        if not isinstance(items, Tup) or times is None or times.kinds != {INT}:
+            raise self.fail("an operator on lists")
+        if any(type_of(x) is list for x in items.items):
+            raise self.fail("one list several times in another")
+        if times.op == "const" and times.args[0] * len(items.items) <= UNROLLED:
+            return Tup(items.items * times.args[0], items.listed)
+        if not items.listed:
+            raise self.fail("an operator on tuples")
+        growing, times = self.list_at(node), self.frozen(self.greatest(self.temporary(times), const(0)))
+        rows = [self.fitting_items(growing, x) for x in items.items]
+        self.renewed(growing, self.frozen(self.binary("mul", times, const(len(rows)))))
+
+        def put(k: list[E]) -> None:
+            for j, row in enumerate(rows):
+                at = self.temporary(self.binary("add", self.binary("mul", k[0], const(len(rows))), const(j)))
+                self.put_columns(growing, at, row)
+
+        self.over([times], put)
+        self.emit(Assign(growing.count, E("mul", (times, const(len(rows))), INT, 0, 2**40)))
+        return growing
 
     def dict_of(self, node: ast.expr) -> Growing | None:
         """The dict of numbers that a name stands for."""
@@ -488,15 +723,16 @@ class Translator(Building):
             self.make_slots(growing, const(0))
             self.scope.names[growing.name.removeprefix(self.scope.prefix)] = growing
             return
-        if not isinstance(source, ast.List) or not isinstance(value, Tup):
+        if not (makes_list(source) and isinstance(value, Tup) and value.listed):
             raise self.fail(f"{growing.name}, a list, bound to something else")
-        if not growing.own:  # what was given is another list
-            self.lists[growing.name] = Growing(growing.name, own=True)
-            raise Anew
+        if not (growing.own or growing.rebound):  # what was given is another list
+            raise self.another_list(growing.name)
+        if growing.several:
+            self.renewed(growing)
         self.emit(Assign(growing.count, const(0)))
         self.bound.add(growing.name)
         for item in value.items:
-            self.append(growing, item)
+            self.grow(growing, item)
         self.scope.names[growing.name.removeprefix(self.scope.prefix)] = growing
 
     def item(self, growing: Growing, at: E) -> Any:
@@ -639,16 +875,44 @@ class Translator(Building):
         self.check(E("inside", (i, count), BOOL), "list")
         return i if i.low >= 0 else self.frozen(E("wrap", (i, count), INT, 0, 2**40))
 
+    def item_in(self, growing: Growing, node: ast.Subscript) -> Any:
+        """growing[i] or growing[start:stop]"""
+        if not isinstance(node.slice, ast.Slice):
+            return self.item(growing, self.place_in(growing, node.slice))
+        if node.slice.step is not None:
+            raise self.fail("a slice of a list with a step")
+        count = self.frozen(self.length_of(growing))
+        ends = [(node.slice.lower, const(0)), (node.slice.upper, count)]
+        start, stop = (otherwise if end is None else self.end_of(end, count) for end, otherwise in ends)
+        return self.list_from(node, Part(growing, start, stop))
+
+    def end_of(self, node: ast.expr, count: E) -> E:
+        """An end of a slice, inside of the list."""
+        end = self.number(self.value(node))
+        if not is_whole(end):
+            raise self.fail("a slice of a list whose ends are no integers")
+        end = self.temporary(self.cast(end, INT))
+        if end.low < -(2**62) or end.high > 2**62:
+            self.check(E("within", (end, const(-(2**62)), const(2**62)), BOOL))
+            end = E("copy", (end,), INT, max(end.low, -(2**62)), min(end.high, 2**62))
+        if end.low < 0:
+            behind = self.temporary(self.binary("add", end, count))
+            end = E("select", (E("lt", (end, const(0)), BOOL, 0, 1), behind, end), INT, -(2**62), 2**62)
+        return self.frozen(self.least(self.temporary(self.greatest(self.temporary(end), const(0))), count))
+
     def put_item(self, growing: Growing, at: E, value: Any) -> None:
         """growing[at] = value"""
-        items = self.fitting_items(growing, value)
+        self.changes(growing, False)
+        self.put_columns(growing, at, self.fitting_items(growing, value))
+
+    def put_columns(self, growing: Growing, at: E, items: list[E]) -> None:
         tags = [self.tag(x) for x, kinds in zip(items, growing.kinds) if len(kinds) > 1]
         for (variable, kind), x in zip(growing.columns(), [*items, *tags]):
             x = self.frozen(self.cast(x, kind))
             self.emit(Store(self.stands_for(variable).name, (at,), x))
 
     def method_of(self, growing: Growing, name: str, nodes: list[ast.expr]) -> Any:
-        """growing.append(x), growing.extend([x, ...]), growing.pop(), growing.pop(0), growing.clear()"""
+        """growing.append(x), growing.extend(y), growing.pop(), growing.pop(0), growing.clear()"""
         count = self.length_of(growing)
         if name == "append" and len(nodes) == 1 and not isinstance(nodes[0], ast.Starred):
             value = self.wide(nodes[0])
@@ -656,18 +920,16 @@ class Translator(Building):
             self.append(growing, value) if x is None else self.append_array(growing, x)
             return Static(None)
         if name == "extend" and len(nodes) == 1 and growing.sort != "dict":
-            items = self.value(nodes[0])
-            if not isinstance(items, Tup):
-                raise self.fail("a list extended by what is no tuple and no list in the source")
-            for x in items.items:
-                self.append(growing, x)
+            self.extend(growing, self.value(nodes[0]))
             return Static(None)
         if name == "clear" and not nodes:
+            self.changes(growing)
             self.emit(Assign(growing.count, const(0)))
             return Static(None)
         which = ast.unparse(nodes[0]) if len(nodes) == 1 else "-1" if not nodes else ""
         if name != "pop" or which not in ("-1", "0"):
             raise self.fail(f"the method {name} of a list")
+        self.changes(growing)
         self.check(E("gt", (count, const(0)), BOOL, 0, 1), "list")
         less = Assign(growing.count, E("sub", (count, const(1)), INT, 0, 2**40))
         if which == "-1":
@@ -709,10 +971,26 @@ class Translator(Building):
             if value is EMPTY and variable not in self.lists:
                 self.lists[variable] = Growing(variable, own=True, sort="dict")
                 raise Anew
+            if isinstance(value, Turns) and variable not in self.lists and self.may_wait(value):
+                value.read = self.reads_of(value)
+                self.name(target.id, value)
+                self.displayed.add(variable)
+                return
+            if isinstance(value, Turns):
+                value = self.list_of_turns(value)
+            if isinstance(value, Growing):
+                self.share(variable, value)
+                self.scope.names[target.id] = self.lists[variable]
+                self.scope.local.add(target.id)
+                return
             if variable in self.lists:
                 return self.restart(self.lists[variable], value, source)
+            if type_of(value) is list and source is not None and not makes_list(source):
+                read = {self.scope.prefix + n.id for n in ast.walk(source) if isinstance(n, ast.Name)}
+                self.aliased |= {variable, *read}
             self.name(target.id, value)
-            (self.displayed.add if isinstance(source, ast.List) else self.displayed.discard)(variable)
+            new = makes_list(source) and type_of(value) is list
+            (self.displayed.add if new else self.displayed.discard)(variable)
         elif isinstance(target, (ast.Tuple, ast.List)):
             items = self.items(value, len(target.elts))
             if any(isinstance(t, ast.Starred) for t in target.elts):
@@ -753,6 +1031,9 @@ class Translator(Building):
         if self.scope.prefix + name in self.lists:
             raise self.fail(f"{name}, a list, bound to something else")
         self.masks = {}
+        self.times[self.scope.prefix + name] = self.times.get(self.scope.prefix + name, 0) + 1
+        if isinstance(value, Tup) and any(isinstance(x, (Growing, Turns)) for x in value.items):
+            raise self.fail("a list in a tuple, or in a list")
         if type_of(value) and all(isinstance(x, (E, Array, Lazy, Tup)) for x in value.items):
             variable = self.scope.prefix + name
             self.tuples.setdefault(variable, False)
@@ -922,6 +1203,9 @@ class Translator(Building):
         if self.tuples.get(variable) is False:
             self.tuples[variable] = True
             raise Anew
+        given = variable in self.tuples and self.initial.get(variable, " ")[0] == "list"
+        if variable not in self.lists and (given or variable in self.displayed):
+            raise self.another_list(variable)
         if variable in self.moving or variable in self.tuples:
             raise self.fail(f"{name}, which stands for another array from turn to turn")
         self.moving[variable] = Moving()
@@ -970,8 +1254,7 @@ class Translator(Building):
         if op is None:
             raise self.fail("@=")
         if isinstance(s.target, ast.Name):
-            grows = op == "add" and isinstance(s.value, (ast.List, ast.Tuple))
-            if grows and (growing := self.list_of(s.target, True)) is not None:
+            if op == "add" and (growing := self.list_of(s.target, True)) is not None:
                 self.method_of(growing, "extend", [s.value])
                 return
             old = self.load_name(s.target.id)
@@ -1123,7 +1406,7 @@ class Translator(Building):
                 self.body(statements)
             return out, None
         except NotUnderstood as no:
-            if self.deadline.passed():
+            if self.deadline.passed() or isinstance(no, Columns):
                 raise
             del self.scopes[scopes:]
             for each, count in ends:
@@ -1183,7 +1466,10 @@ class Translator(Building):
 
     def do_Return(self, s: ast.Return) -> None:
         value = self.or_none(s.value)
+        value = self.list_of_turns(value) if isinstance(value, Turns) else value
         scope = self.scope
+        if s.value is not None:
+            self.told_apart({n.id for n in ast.walk(s.value) if isinstance(n, ast.Name)})
         if len(self.scopes) == 1:
             at = s.lineno, s.col_offset
             number = self.program.returned.setdefault(at, (len(self.program.returned) + 1, None))[0]
@@ -1215,6 +1501,9 @@ class Translator(Building):
             return parts if value.listed else tuple(parts)
         if isinstance(value, Static) and (value.value is None or type(value.value) is str):
             return value
+        if isinstance(value, Growing):
+            self.share(variable, value)
+            return Scalar(variable)
         if isinstance(value, Lazy):
             value = self.materialised(value)
         if isinstance(value, Array):
@@ -1254,16 +1543,18 @@ class Translator(Building):
             case _ if growing is not None and growing.sort == "dict":
                 which = 0
         over = growing or self.now(self.value(s.iter))
+        if isinstance(over, Growing) and which is None:
+            over = self.held_by_loop(over, s, 0)
+        if isinstance(over, Zip):
+            over.items = [self.held_by_loop(x, s, k) for k, x in enumerate(over.items)]
         if isinstance(over, Tup):
             self.unrolled(s, over)
             return
         if isinstance(over, Grid):
             self.loop(s, lambda: self.through(s, over))
             return
-        lists = [g for g in (growing, *(over.items if isinstance(over, Zip) else ())) if isinstance(g, Growing)]
-        lists = [g for g in lists if not g.fixed]
-        if lists and isinstance(over, Zip) and len(over.items) > 1:
-            raise self.fail("a zip of lists that change")
+        lists = [g for g in (over, *(over.items if isinstance(over, Zip) else ())) if isinstance(g, Growing)]
+        lists = [(g, self.frozen(self.length_of(g))) for g in lists if not g.fixed]
         asked = isinstance(over, Range) and over.asked
         over = self.counted(over)
 
@@ -1279,12 +1570,24 @@ class Translator(Building):
                 item = items(turn)
                 self.bind(s.target, item if which is None else item.items[which])
                 self.turn(s.body)
-                for g in lists:
-                    self.check(E("eq", (self.length_of(g), stop), BOOL, 0, 1))  # else the loop ends elsewhere
+                for g, count in lists:
+                    self.check(E("eq", (self.length_of(g), count), BOOL, 0, 1))  # else the loop ends elsewhere
             by = step.args[0] if step.op == "const" else step
             self.emit(For(var, start, stop, by, body, asked=asked and not lists))
 
-        self.loop(s, run)
+        before, self.gone_through = self.gone_through, [*self.gone_through, *[g.name for g, _ in lists]]
+        try:
+            self.loop(s, run)
+        finally:
+            self.gone_through = before
+
+    def held_by_loop(self, x: Any, s: ast.For, k: int) -> Any:
+        """The list that a loop goes over, whatever its name stands for after a turn."""
+        if not isinstance(x, Growing) or x.name.removeprefix(self.scope.prefix) not in stored_names(s, False):
+            return x
+        held = self.list_at(s.iter, f"over{k}")
+        self.share(held.name, x)
+        return held
 
     def loop(self, s: ast.For | ast.While, run: Callable) -> None:
         """Emits a loop with its else, and says which names it leaves behind."""
@@ -1294,12 +1597,13 @@ class Translator(Building):
         assigned = self.with_items(stored_names(s))
         place = {n: (self.scope.prefix + n, self.scope.prefix + n in self.moving, s.lineno) for n in assigned}
         bound_anew = self.with_items(stored_names(s, False))
-        for name in assigned:
+        for name in assigned - {v.removeprefix(self.scope.prefix) for v in self.lists}:
             perhaps = name in bound_anew or not isinstance(names.get(name), Array)
             if place[name] in self.unsettled or (name in names and perhaps and not self.kept(names[name])):
                 self.scope.names[name] = Lost  # as the turn before left it
         first = dict(self.scope.names)
         self.moves(assigned)
+        self.writes += 1
         outer: list = []
         self.program.nested |= self.nested > 0
         self.nested += 1
@@ -1316,6 +1620,7 @@ class Translator(Building):
                 self.unsettled.add(place[name])
                 raise Anew
         self.bound = bound
+        self.writes += 1
         self.scope.names = self.merged(names, {n: x for n, x in inner.items() if n in assigned or n in names})
         self.moves(assigned)
         with self.into(outer):
@@ -1476,6 +1781,8 @@ class Translator(Building):
         if (growing := self.list_of(node)) is not None:
             return E("gt", (self.length_of(growing), const(0)), BOOL, 0, 1)
         value = self.value(node)
+        if isinstance(value, Growing):
+            return E("gt", (self.length_of(value), const(0)), BOOL, 0, 1)
         if isinstance(value, Static):
             cls = type(value.value)
             if not compares_by_type(value.value) and (hasattr(cls, "__bool__") or hasattr(cls, "__len__")):
@@ -1523,8 +1830,10 @@ class Translator(Building):
             found = scope.names[name]
             if found is Lost:
                 self.lost(name)
+            if isinstance(found, Turns):
+                raise self.another_list(scope.prefix + name)
             if isinstance(found, Growing):
-                raise self.fail(f"{name}, a list, used as a whole")
+                return self.bound_list(found)
             if isinstance(found, Parts):
                 return remade(found.type, [self.now(self.load_name(f"{name}[{k}]")) for k in range(found.count)])
             if not isinstance(found, Scalar):
@@ -1545,6 +1854,8 @@ class Translator(Building):
                 self.check(self.flag(variable))
             return self.not_none(self.variable(variable))
         variable = scope.prefix + name
+        if variable in self.lists:
+            return self.bound_list(self.lists[variable])
         if variable in self.moving and self.moving[variable].kind is not None:
             found = self.earlier[variable] = self.stands_for(variable)
             self.check(E("held", (found.name,), BOOL, 0, 1))
@@ -1608,6 +1919,7 @@ class Translator(Building):
     deadline: budget.Deadline
     flags: set[str]
     lists: dict[str, Growing]
+    initial: dict[str, Any]  # the types of what is given, as `translate` has them
     displayed: set[str]  # variables that were bound to lists in the source
     nones: set[str]  # variables that were bound to None in this pass
     maybe: set[str]  # those of them that are numbers on other ways
@@ -1698,7 +2010,16 @@ class Translator(Building):
             raise self.fail(no.why) from None
 
     def of_Tuple(self, node: ast.Tuple | ast.List | ast.Set) -> Tup:
-        return Tup([self.now(self.value(e)) for e in node.elts], isinstance(node, ast.List))
+        return Tup([self.as_part(e) for e in node.elts], isinstance(node, ast.List))
+
+    def as_part(self, node: ast.expr) -> Any:
+        """What a part of a tuple stands for, whatever becomes of the names in it."""
+        found = self.now(self.value(node))
+        if not isinstance(found, Growing) or found.fixed:
+            return found
+        held = self.list_at(node, "part")
+        self.share(held.name, found)
+        return held
 
     of_List = of_Tuple
 
@@ -1724,7 +2045,15 @@ class Translator(Building):
         for item in items:
             self.bind(inner.own(first.target), item)
             found.append(self.now(self.value(inner.own(node.elt))))
+        if any(isinstance(x, (Growing, Turns)) for x in found):
+            raise self.fail("a list of lists")
         return Tup(found, True)
+
+    def list_of_turns(self, what: Turns) -> Growing:
+        """What a comprehension makes."""
+        if not isinstance(what.node, ast.ListComp):
+            raise self.fail("a generator that is kept")
+        return self.list_from(what.node, what)
 
     def few(self, over: ast.expr) -> list | None:
         """The items of a tuple, or of a range whose ends are in the source; None of anything else."""
@@ -1750,12 +2079,12 @@ class Translator(Building):
                 ast.copy_location(s, what.node)
         self.body(inner)
 
-    def consumed(self, name: str, what: Turns) -> Any:
-        """sum, any, all, min or max of a comprehension."""
-        at = f"{self.scope.prefix}{name}.{what.mark}"
+    def consumed(self, name: str, what: Turns | Growing) -> Any:
+        """sum, any, all, min or max of a comprehension, or of a list."""
+        at = f"{self.scope.prefix}{name}.{what.name if isinstance(what, Growing) else what.mark}"
         if name == "sum":
             self.assign(at, const(0))
-            self.gone_over(what, lambda x: self.assign(at, self.binary("add", self.variable(at), self.number(x))))
+            self.every_item(what, lambda x: self.assign(at, self.binary("add", self.variable(at), self.number(x))))
             return self.variable(at)
         if name in ("any", "all"):
             end = f"{name}.{next(self.counts)}"
@@ -1771,7 +2100,7 @@ class Translator(Building):
 
             with self.into([]) as outer:
                 self.assign(at, const(name == "all"))
-                self.gone_over(what, test)
+                self.every_item(what, test)
             self.emit(Block(end, outer))
             self.bound.add(at)
             return self.variable(at)
@@ -1790,7 +2119,7 @@ class Translator(Building):
             self.emit(If(self.variable(first), begin, go_on))
 
         self.assign(first, const(True))
-        self.gone_over(what, better)
+        self.every_item(what, better)
         if not self.info(at).kinds:
             raise self.fail(f"{name} of nothing")
         self.check(E("not", (self.variable(first),), BOOL, 0, 1))
@@ -1820,6 +2149,29 @@ class Translator(Building):
         self.bound, self.scope.names = bound, names
         return out
 
+    def array_of_list(self, x: Growing, dtype: Any) -> Array:
+        """np.array(list)"""
+        if not x.kinds or x.axes:
+            raise self.fail("np.array of this list")
+        each = list(itertools.product(*[sorted(kinds, key=place) for kinds in x.kinds]))
+        found = {result_kind(listed, kinds) for kinds in each} if dtype is None else {self.dtype_of(dtype)}
+        if len(found) > 1 or (dtype is None and any(len(kinds) > 1 for kinds in x.kinds)):
+            raise self.fail("np.array of a number that is of several types")
+        (kind,) = found
+        count = self.frozen(self.length_of(x))
+        if x.sort or (dtype is None and kind.code != "f8"):  # without items it is another array
+            self.check(E("gt", (count, const(0)), BOOL, 0, 1))
+        out = self.new([count, *[const(len(x.kinds))] * bool(x.sort)], kind, False)
+
+        def put(k: list[E]) -> None:
+            items = self.item(x, k[0])
+            for j, item in enumerate(items.items if x.sort else [items]):
+                at = (k[0], const(j)) if x.sort else (k[0],)
+                self.emit(Store(out.name, at, self.stored(item, kind)))
+
+        self.over([count], put)
+        return out
+
     def of_UnaryOp(self, node: ast.UnaryOp) -> Any:
         if isinstance(node.op, ast.Not):
             return self.condition(node)
@@ -1834,8 +2186,18 @@ class Translator(Building):
         right = self.wide(node.right)
         if isinstance(node.op, ast.MatMult):
             return self.dot(left, right)
-        if isinstance(left, Tup) or isinstance(right, Tup):
-            raise self.fail("an operator on tuples")
+        parts = [self.list_of_turns(x) if isinstance(x, Turns) else x for x in (left, right)]
+        which = [isinstance(x, (Tup, Growing)) for x in parts]
+        if any(which):
+            if isinstance(node.op, ast.Mult) and not all(which):
+                return self.repeated(node, *parts[:: -1 if which[1] else 1])
+            if not isinstance(node.op, ast.Add) or not all(which):
+                raise self.fail("an operator on tuples")
+            if all(isinstance(x, Tup) for x in parts) and parts[0].listed == parts[1].listed:
+                return Tup([*parts[0].items, *parts[1].items], parts[0].listed)
+            if any(isinstance(x, Tup) and not x.listed for x in parts):
+                raise self.fail("an operator on tuples")
+            return self.list_from(node, *parts)
         return self.apply(AST_OPERATORS[type(node.op)], [left, right])
 
     def literal(self, node: ast.expr) -> int | None:
@@ -2092,12 +2454,12 @@ class Translator(Building):
             if growing.sort == "dict":
                 key = self.key_of(growing, self.value(node.slice))
                 return self.item(growing, self.entry_of(growing, key)).items[1]
-            return self.item(growing, self.place_in(growing, node.slice))
+            return self.item_in(growing, node)
         base = self.value(node.value)
         if isinstance(base, Tup):
             return self.item_of(base, self.value(node.slice))
         if isinstance(base, Growing):
-            return self.item(base, self.place_in(base, node.slice))
+            return self.item_in(base, node)
         if isinstance(base, Static) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             raise self.fail("a shape")
         if isinstance(base, Static) and type(base.value) is dict and base.source is not None:
@@ -2121,6 +2483,8 @@ class Translator(Building):
                 raise self.fail("an item that a tuple does not have") from None
         if not isinstance(i, E) or not (is_whole(i) or i.kinds == {BOOL}):
             raise self.fail("an index of a tuple that is no integer")
+        if base.listed and not base.items:
+            raise Unread("an item of a list that is empty", self.line)
         i, count = self.temporary(self.cast(i, INT)), const(len(base.items))
         self.check(E("inside", (i, count), BOOL), "item list" if base.listed else "item tuple")
         at = i if i.low >= 0 else self.temporary(E("wrap", (i, count), INT, 0, len(base.items)))
@@ -2303,6 +2667,10 @@ class Translator(Building):
         f = node.func
         if isinstance(f, ast.Attribute) and not node.keywords and (growing := self.dict_of(f.value)) is not None:
             return self.method_of_dict(growing, f.attr, [self.value(a) for a in node.args])
+        if isinstance(f, ast.Attribute) and f.attr == "copy" and (growing := self.list_of(f.value)) is not None:
+            if node.args or node.keywords or growing.sort == "dict":
+                raise self.fail("a copy of a dict")
+            return self.list_from(node, growing)
         method = isinstance(f, ast.Attribute) and f.attr in ("append", "extend", "pop", "clear") and not node.keywords
         if method and (growing := self.list_of(f.value, True)) is not None:
             return self.method_of(growing, f.attr, node.args)
@@ -2315,8 +2683,11 @@ class Translator(Building):
         args = []
         if f is len and len(node.args) == 1 and (growing := self.list_of(node.args[0])) is not None:
             return self.frozen(self.length_of(growing))
+        waits = f in (sum, min, max, any, all) or (known_function(f) or "")[:2] in (("np", "array"), ("np", "asarray"))
         for a in node.args:
-            if f in (enumerate, zip) and (growing := self.list_of(a)) is not None:
+            if waits and (turns := self.waiting(a)) is not None:
+                args.append(turns)
+            elif f in (enumerate, zip) and (growing := self.list_of(a)) is not None:
                 args.append(growing)
             elif isinstance(a, ast.Starred):
                 args += self.spread_out(self.value(a.value))
@@ -2349,6 +2720,8 @@ class Translator(Building):
         if where == "np":
             spoken = "" if name in NUMPYS or name in UNARY or name in BINARY or named else None
         with self.saying(None if name == "divmod" else spoken, named):
+            if f is list and len(args) == 1 and not kwargs and not isinstance(args[0], Tup):
+                return self.list_from(node, *args)
             return getattr(self, f"call_{where}")(name, args, kwargs, f)
 
     def spread_out(self, x: Any) -> list:
@@ -2437,13 +2810,13 @@ class Translator(Building):
             if name not in given.arguments and p.default is not p.empty:
                 place = places.index(name) - first if name in places else name
                 given.arguments[name] = self.outside(("default", source, place))
-        number = next(self.counts)
+        number = next(self.calls)
         names = {}
         for name, x in given.arguments.items():
             parameter = inspect.signature(f).parameters[name]
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 raise self.fail(f"{f.__name__} takes any number of arguments")
-            names[name] = x
+            names[name] = self.list_of_turns(x) if isinstance(x, Turns) else x
         if f in self.recursive:
             return self.called(self.recursive[f], Static(f, source), tree, names)
         prefix, end = f"{f.__name__}.{number}.".replace("<", "").replace(">", ""), f"return.{number}"
@@ -2455,11 +2828,11 @@ class Translator(Building):
             self.scopes.append(scope)
             for name, x in names.items():
                 # a number that is the same in every call stays a constant, by which branches are decided
-                if isinstance(x, E) and x.op == "const" and name not in scope.assigned:
+                if name not in scope.assigned and (isinstance(x, Growing) or (isinstance(x, E) and x.op == "const")):
                     scope.names[name] = x
                     scope.local.add(name)
                     continue
-                self.name(name, x)
+                self.bind(ast.Name(name, ast.Store()), x)
             self.body(tree.body)
             self.scopes.pop()
         self.nested, self.line = nested, line
@@ -2764,18 +3137,25 @@ class Translator(Building):
             return self.apply("abs", args)
         if name in ("min", "max"):
             items = args[0].items if len(args) == 1 and isinstance(args[0], Tup) else args
-            if len(args) == 1 and isinstance(args[0], Turns):
+            if len(args) == 1 and isinstance(args[0], (Turns, Growing)):
                 return self.consumed(name, args[0])
             if len(args) == 1 and isinstance(args[0], (Array, Lazy)):
                 return self.one_by_one(name, args[0])
             if len(items) > 1 and all(isinstance(x, Tup) for x in items):
                 return self.first_of_tuples("lt" if name == "min" else "gt", items)
+            if not items:  # of a list that is not known yet, or Python raises
+                raise Unread(f"{name} of nothing", self.line)
             best = self.as_it_is(items[0])
             for x in items[1:]:
                 x, best = self.frozen(self.as_it_is(x)), self.frozen(best)
                 better = self.truth(self.compare("lt" if name == "min" else "gt", x, best))
                 best = self.choose(better, lambda x=x: x, lambda best=best: best)
             return best
+        if name == "float" and len(args) == 1 and isinstance(args[0], Static) and type(args[0].value) is str:
+            try:
+                return const(float(args[0].value))
+            except ValueError:
+                raise self.fail("float of a text") from None
         if name in ("int", "float", "bool", "complex") and len(args) == 1:
             return self.converted(name, self.number(args[0]))
         if name == "complex" and len(args) == 2:
@@ -2792,7 +3172,7 @@ class Translator(Building):
             return Tup([self.frozen(self.binary("floordiv", a, b)), self.frozen(self.binary("mod", a, b))])
         if name == "pow" and len(args) == 2:
             return self.apply("pow", args)
-        if len(args) == 1 and isinstance(args[0], Turns) and name in ("sum", "any", "all", "min", "max"):
+        if len(args) == 1 and isinstance(args[0], (Turns, Growing)) and name in ("sum", "any", "all"):
             return self.consumed(name, args[0])
         if name in ("tuple", "list") and len(args) == 1 and isinstance(args[0], Tup):
             return Tup(args[0].items, name == "list")
@@ -3068,7 +3448,7 @@ class Translator(Building):
         x, axis, keep = self.arguments("a axis keepdims", args, kwargs)
         if isinstance(x, E) or (isinstance(x, (Array, Lazy)) and not x.ndim):
             raise self.fail(f"np.{name} of a number")
-        x = self.an_array(x) if isinstance(x, Tup) else x
+        x = self.an_array(x) if isinstance(x, (Tup, Growing)) else x
         if not isinstance(x, (Array, Lazy)):
             raise self.fail(f"np.{name} of an object")
         axes = axis.items if isinstance(axis, Tup) else None if axis is None else [axis]
@@ -3222,6 +3602,12 @@ def ends_in(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 
+def makes_list(node: ast.expr | None) -> bool:
+    """Whether a list that an expression stands for is a new one."""
+    new = isinstance(node, (ast.List, ast.ListComp, ast.BinOp))
+    return new or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "list")
+
+
 def stored_names(tree: ast.AST, augmented: bool = True) -> frozenset[str]:
     """The names that statements bind. `augmented`: those of `x += y`, too, which leaves an array bound as it was."""
     found = _STORED.get(tree)
@@ -3310,7 +3696,7 @@ def translate(
         t = Translator(program, known, rounds, found)
         t.flags, t.moving, t.tuples, t.by_value, t.deadline = flags, moving, tuples, by_value, deadline
         t.unsettled, t.exchanged, t.unbound = unsettled, exchanged, unbound
-        t.recursive, t.defined, t.lists, t.displayed = recursive, {}, lists, displayed
+        t.recursive, t.defined, t.lists, t.displayed, t.initial = recursive, {}, lists, displayed, given
         t.nones, t.maybe = set(), maybe
         t.notes, t.origin = None if noted is None else {}, noted
         count = len(flags)
@@ -3322,6 +3708,9 @@ def translate(
             if exchanged:
                 program.kinds["<made>"] = INT
                 t.emit(Assign("<made>", const(FRESH)))
+            if any(growing.several for growing in lists.values()):
+                program.kinds["<lists>"] = INT
+                t.emit(Assign("<lists>", const(FRESH)))
             for growing in lists.values():
                 t.begin(growing)
             stored = {found.inputs[source] for source in found.stored}
@@ -3404,6 +3793,10 @@ LIMIT = 2**40  # of Python's integers that are given
 
 def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], items: bool = False) -> None:
     names, by_value = t.scope.names, t.by_value
+    t.told_apart(wanted)
+    for variable in sorted(wanted):
+        if isinstance(names.get(variable), Turns):
+            raise t.another_list(variable)
     for variable in sorted(wanted):
         what = names.get(variable)
         if what is None:
@@ -3431,9 +3824,25 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
         _output(t, program, variable, variable not in t.bound)
     if items:
         return
+    pending = [what for _, what in program.returned.values()]
+    while pending:
+        what = pending.pop()
+        pending += what if type(what) in (tuple, list) else []
+        if isinstance(what, Scalar) and what in t.lists:
+            program.lists[str(what)] = t.lists[what]
+    for growing in [g for g in program.lists.values() if g.rebound and g.changed]:
+        held: E = const(False)
+        for name in sorted(growing.mates):  # what it holds at the end is what one of its names stands for
+            if t.is_name(name, t.scope) and growing.name in t.lists[name].roots:
+                program.lists[name] = t.lists[name]
+                one = E("eq", (t.number_of(t.lists[name]), const(growing.place)), BOOL, 0, 1)
+                held = one if held.op == "const" else E("or", (held, one), BOOL, 0, 1)
+        t.check(held)
     for growing in program.lists.values():
         program.results += [(variable, t.stands_for(variable).name) for variable, _ in growing.columns()]
         program.outputs.append((growing.count, [INT], "", ""))
+        if growing.several:
+            program.outputs.append((growing.number, [INT], "", ""))
     for source in sorted(t.found.stored, key=t.found.inputs.__getitem__):
         variable = t.found.inputs[source]
         if variable not in t.moving:
@@ -3448,7 +3857,7 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
         while pending:
             what = pending.pop()
             pending += what if type(what) in (tuple, list) else []
-            if not isinstance(what, Scalar):
+            if not isinstance(what, Scalar) or what in t.lists:
                 continue
             if what in t.moving:
                 if by_value:

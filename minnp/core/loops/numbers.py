@@ -307,9 +307,9 @@ class Builder:
         kinds = frozenset(found.values())
         if len(kinds) == 1:
             return next(iter(kinds)), kinds, None
-        if op in ("shl", "shr", "and", "or", "xor", "invert"):
-            raise self.fail(f"{op} of a number that is of several types")
         codes = {k.code for k in kinds}
+        if op in ("shl", "shr", "invert") or (op in ("and", "or", "xor") and codes != {"i8"}):
+            raise self.fail(f"{op} of a number that is of several types")
         if len(codes) > 1 and not codes <= {"i8", "f8", "c16"}:  # one of them rounds, wraps around, or is an "or"
             raise self.fail(f"{op} of a number that is of several types or precisions")
         tag: E | None = None

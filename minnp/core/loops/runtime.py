@@ -6,6 +6,7 @@ import ast
 import builtins
 import copy
 import functools
+import itertools
 import sys
 import sysconfig
 import weakref
@@ -45,7 +46,7 @@ from .counted import operations
 from .derivative import adjoint, tangent
 from .draws import REALS, WHOLES, Streams, recording, replaying
 from .errors import failure
-from .frontend import LIMIT, translate
+from .frontend import LIMIT, Columns, translate
 from .ir import (
     I8,
     INT,
@@ -95,6 +96,7 @@ LOOKED_THROUGH = 1024  # items of a list outside that are looked at in each call
 FEW, MANY = 10, 64  # turns of a loop
 STEPS = 640  # of a loop that appends arrays, which a graph has one by one: it makes the list, too
 BRIEF = 1e-3  # seconds of machine code in which Python may append as much to lists
+LISTS = "captured code has a list in a loop"  # why a function is tried as one program
 LARGE, MATRIX = 1 << 20, 1 << 12  # elements of an array; of one that others are multiplied with
 
 
@@ -283,7 +285,7 @@ class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
 
-    __slots__ = ("code", "derivatives", "multiplies", "of", "program", "slices", "threaded", "together")
+    __slots__ = ("code", "derivatives", "multiplies", "of", "program", "roomy", "slices", "threaded", "together")
 
     def __init__(self, code: Code) -> None:
         rules = {"vjp": Joint(self.cotangents), "jvp": Joint(self.tangents), "batch": self.examples}
@@ -301,6 +303,9 @@ class LoopRow(Primitive):
         self.slices: dict[frozenset, tuple] = {}
         self.of: tuple[LoopRow, Sequence[bool]] | None = None  # whose cotangents it computes, and of which inputs
         self.dynamic = "shape" if self.program.results else ""
+        columns = {variable for growing in self.program.lists.values() for variable, _ in growing.columns()}
+        first = len(self.program.written)  # of lists no one asks how much room they have
+        self.roomy = {first + k for k, (name, _) in enumerate(self.program.results) if name in columns}
 
     def run(self, values: list) -> tuple:
         """The results for values that traces follow."""
@@ -591,7 +596,10 @@ def _handed_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | 
             return None
         site.compiled += 1
         with unseen():
-            found = _compiled(site, f, given, names, varied)
+            try:
+                found = _compiled(site, f, given, names, varied)
+            except Columns:
+                return _handed_over(site, f, names)
         if site.compiled == MOST:
             _say(site, f, f"it was compiled {MOST} times, for other objects each time: from now on it is Python's")
         variants.insert(0, found)
@@ -739,6 +747,9 @@ def _compiled(site: Site, f: Any, given: dict, names: dict, varied: set, by_valu
         if found.row.together and not site.optional:
             say(f, site.tree.lineno, found.row.together, "one thread")
     except NotUnderstood as no:
+        if type(no) is Columns and no.name not in site.changed and not by_value:
+            site.changed.add(no.name)
+            raise
         if varied:  # a number may have to be known
             return _compiled(site, f, given, names, set(), by_value)
         found.why = no.why
@@ -816,15 +827,15 @@ def _run(
     if program.lists:
         if followed:
             return None
-        if watching is not None:
+        if watching is not None and not site.optional:
             loops = any(type(s) is While for s in statements(program.body)) or program.nested
             counted = not loops and not site.branches
             counted = counted and all(growing.sort != "dict" for growing in program.lists.values())
             most = STEPS // site.steps if any(growing.axes for growing in program.lists.values()) else FEW
             if counted and turns(program, values) <= most:
                 return None  # a graph of its steps is as fast, and goes on behind it
-            return _after(watching, "captured code has a list in a loop", site, f, names)
-        if any(type(v) is Tracer for v in raw):
+            return _after(watching, LISTS, site, f, names)
+        if not apart(program) if watching is not None else any(type(v) is Tracer for v in raw):
             return None
         elsewhere = [*there.values(), *[held[n] for n in site.reads if n in held and n not in lists]]
         elsewhere = [x for x in elsewhere if type(x) in (tuple, list, dict)]
@@ -954,21 +965,7 @@ def _run(
             continue
         if not name.endswith("!"):
             results[name] = array_of(v) if type(v) is Tracer else v
-    for name, growing in program.lists.items():
-        count = results.pop(growing.count)
-        columns = [(results.pop(f"{name}<{k}>"), results.pop(f"{name}<{k}>#", None)) for k in range(len(growing.kinds))]
-        if growing.own and count < 0:
-            continue
-        found_items = _grown(growing, count, columns)
-        if growing.own:
-            results[name] = found_items if growing.sort != "dict" else dict(found_items)
-        elif growing.sort == "dict":
-            lists[name].clear()
-            lists[name].update(found_items)
-        elif growing.given is None:
-            lists[name] += found_items
-        else:
-            lists[name][:] = found_items
+    results |= _lists(program, lists, results, watching)
     for source in outside.stored:
         how, holder, name = source
         x = results.pop(outside.inputs[source])
@@ -996,25 +993,92 @@ def holds(x: Any, inner: Any) -> bool:
     return any(holds(y, inner) for y in parts if type(y) in (tuple, list, dict))
 
 
+def apart(program: Program) -> bool:
+    """Whether a program makes all lists that come out of it, on one way, each with one name."""
+    lists = [*program.lists.values()]
+    mates = [name for growing in lists for name in growing.mates]
+    return all(growing.own for growing in lists) and len({*mates}) == len(mates) and len(program.returned) == 1
+
+
+def _lists(program: Program, lists: dict[str, Any], results: dict[str, Any], watching: Any) -> dict[str, Any]:
+    """The lists and dicts that a loop makes, whose columns are taken from the results; those that are given hold what
+    they are to hold.
+
+    lists     those that are given, by name
+    watching  the capture whose graph makes them, at each of its runs, or None
+    """
+    found: dict[str, Any] = {}
+    places = dict(enumerate(lists))
+    made: dict[int, Any] = {}  # lists that may have several names, by their numbers
+    for name, growing in program.lists.items():
+        count, number = results.pop(growing.count), results.pop(growing.number, None)
+        columns = [(results.pop(f"{name}<{k}>"), results.pop(f"{name}<{k}>#", None)) for k in range(len(growing.kinds))]
+        if watching is not None:
+            make, parts = ListOf(growing), [count, *itertools.chain.from_iterable(columns)]
+            of = lambda x: x.node if type(x) is Live and x.trace is watching else watching._reference(_raw(x))
+            node = watching.record(make, tuple(map(of, parts)))
+            value = make(*[x.value if type(x) is Live else concrete(_raw(x)) for x in parts])
+            found[name] = Live(watching, value, node, frozenset())
+            continue
+        if growing.own and count < 0:
+            continue
+        given = name if number is None else places.get(number)
+        held = lists.get(given)
+        if growing.several and (number in made or (held is not None and not program.lists[given].changed)):
+            found[name] = made.get(number, held)
+            continue
+        items = _grown(growing, count, columns)
+        if held is None:
+            found[name] = made[number] = items if growing.sort != "dict" else dict(items)
+        elif growing.sort == "dict":
+            held.clear()
+            held.update(items)
+        elif growing.given is None and not growing.own:
+            held += items
+        else:
+            held[:] = items
+            found[name] = made[number] = held
+    return found
+
+
+class ListOf:
+    """What makes a list, or a dict, of its length and its columns, each with its tags or None."""
+
+    def __init__(self, growing: Any) -> None:
+        self.growing = growing
+
+    def __call__(self, count: int, *columns: Any) -> Any:
+        items = _grown(self.growing, count, [*zip(columns[::2], columns[1::2])])
+        return items if self.growing.sort != "dict" else dict(items)
+
+    def statements(self, code: Any, node: Any) -> list[str]:
+        """It as Python, of lists without tags."""
+        count, *columns = map(code.show, node.args)
+        parts = [f"{column}[:{count}].tolist()" for column in columns[::2]]
+        text = f"[*zip({', '.join(parts)})]" if self.growing.sort else parts[0] if parts else "[]"
+        return [f"{node.name} = {f'dict({text})' if self.growing.sort == 'dict' else text}"]
+
+
 def _grown(growing: Any, count: int, columns: list) -> list:
     """What a loop appended to a list, or what it holds: of each column the numbers, and which kinds they have."""
     if not count:
         return []
     items = []
     for (numbers, tags), kinds in zip(columns, growing.kinds):
-        numbers, tags = _raw(numbers)[:count], None if tags is None else _raw(tags)[:count]
-        present = kinds if tags is None else [kind for kind in kinds if (tags == place(kind)).any()]
+        numbers, tags = _raw(numbers)[:count], () if tags is None else _raw(tags)[:count].tolist()
+        present = {place(kind): kind for kind in kinds}
+        if tags:
+            present = {t: present[t] for t in set(tags)}
         if len(present) == 1:
-            (kind,) = present
+            (kind,) = present.values()
             numbers = numbers.astype(kind.dtype, copy=False)
             if growing.axes:
                 return [array_of(row.copy()) for row in numbers]
             items.append(numbers.tolist() if kind.python else list(numbers))
         else:
-            makers = {place(kind): maker(kind) for kind in kinds}
-            numbers, tags = numbers.tolist(), () if tags is None else tags.tolist()
-            items.append([made_by(makers[t], x) for x, t in zip(numbers, tags)])
-    return items[0] if not growing.sort else [*map(list if growing.sort == "list" else tuple, zip(*items))]
+            makers = {t: maker(kind) for t, kind in present.items()}
+            items.append([made_by(makers[t], x) for x, t in zip(numbers.tolist(), tags)])
+    return items[0] if not growing.sort else [*(map(list, zip(*items)) if growing.sort == "list" else zip(*items))]
 
 
 def _returned(what: Any, results: dict) -> Any:
