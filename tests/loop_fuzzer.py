@@ -583,6 +583,12 @@ def differs_in_gradient(seed):
             e = direction()
             slope = [numpy.array([numpy.sum(g * d) for g, d in zip(expected, e)])]
             found = gradients(eager, lambda f: jit(lambda *given: tangents(f, given, e)), given)
+            if (
+                not isinstance(found, str) and numpy.isnan(found[0]).any()
+            ):  # 0 / 0, where a cotangent of zero stays zero
+                slope = gradients(eager, lambda f: lambda *given: tangents(f, given, e), given)
+                if not isinstance(slope, str) and numpy.array_equal(numpy.isnan(slope[0]), numpy.isnan(found[0])):
+                    slope, found = [numpy.nan_to_num(slope[0])], [numpy.nan_to_num(found[0])]
             if found != "TracedValueError" and (isinstance(found, str) or not alike(slope, found)):
                 return f"program {seed}, jit(jvp)\n{program.source}\ngradient: {slope}\nfound: {found}"
             tally["tangents"] += 1
