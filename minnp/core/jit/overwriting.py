@@ -17,10 +17,13 @@ from ..llvm.kernels import Large, Small
 from ..passes.fusion import Fused
 from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.value import COMPARISON, PYTHON
+from .unrolled import add_parts
 
 # of those functions of graphs that are no rows
 NEVER_RAISE = {pick, inside, operator.add, operator.sub, operator.mul, operator.neg, operator.abs, onp.asarray}
 NEVER_RAISE |= {PYTHON[op] for op in COMPARISON} | {onp.float64, onp.int64, onp.ascontiguousarray}
+NEVER_RAISE |= {products.update, add_parts}
+MAKERS = {"empty", "zeros", "ones", "full", "eye", "arange", "linspace"}  # of arrays out of no others
 INDEXED = {"getitem", "write_view", "add_part", "take", "take_add", "index_add", "take_along_axis", "add_along_axis"}
 INDEXED |= {"repeat", "bincount", "power"}  # by integers that are asked whether they are in range
 LARGE = 1 << 16  # elements of an array over which a pass is saved
@@ -62,7 +65,7 @@ def may_raise(node: Node) -> bool:
     if node.op != "call_function" or isinstance(target, (Large, Small, Fused)):
         return False
     if not isinstance(target, Primitive):
-        return target not in NEVER_RAISE
+        return target not in NEVER_RAISE and getattr(target, "__name__", "") not in MAKERS
     if "handling" in node.meta or target.name.startswith("linalg."):
         return True
     if target.name not in INDEXED:
