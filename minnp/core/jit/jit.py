@@ -170,9 +170,8 @@ class Trial:
 
     def ends(self, calls: int) -> bool:
         usual = self.usual(calls)
-        clear = (
-            2 if self.brief or (self.doubtful and usual <= WORTH) else 1
-        )  # the C part takes less than what is timed here
+        # the C part, which serves later calls, takes less than what is timed here
+        clear = 2 if self.brief or (self.doubtful and usual <= WORTH) else 1
         return len(self.plain) == PLAIN and clear * min(self.plain) < usual
 
     def why(self) -> str:

@@ -63,7 +63,7 @@ def may_raise(node: Node) -> bool:
     singular matrix, an index, a power of integers, any function that is no row."""
     target = node.target
     if node.op != "call_function" or isinstance(target, (Large, Small, Fused)):
-        return isinstance(target, Small) and bool(target.solved)
+        return bool(getattr(target, "solved", ()))
     if not isinstance(target, Primitive):
         return target not in NEVER_RAISE and getattr(target, "__name__", "") not in MAKERS
     if "handling" in node.meta or target.name.startswith("linalg."):

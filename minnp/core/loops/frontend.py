@@ -3012,12 +3012,15 @@ class Translator(Building):
         self.alike(a.dims[0], a.dims[1])
         self.alike(a.dims[0], b.dims[0])
         self.check(E("le", (a.dims[0], const(matrices.MOST)), BOOL, 0, 1))
-        least = const(float(onp.finfo(kind.dtype).eps))
+        return self.written_out(name, [a, b, const(float(onp.finfo(kind.dtype).eps))])
+
+    def written_out(self, name: str, args: list) -> Any:
+        """What a function of matrices.py returns."""
         called = Static(getattr(matrices, name), ("matrices", None, name))
         self.look(called.source)
         try:
             with self.saying(None):
-                return self.inlined(called, [a, b, least], {})
+                return self.inlined(called, args, {})
         except NotUnderstood as no:
             raise no if isinstance(no, Unknown) else self.fail(no.why) from None
 
@@ -3068,10 +3071,7 @@ class Translator(Building):
         side = "left" if side is None else side.value if isinstance(side, Static) else None
         if a.ndim != 1 or a.kind.letter == "c" or v.kind.letter == "c" or side not in ("left", "right"):
             raise self.fail("np.searchsorted of these")
-        called = Static(getattr(matrices, side), ("matrices", None, side))
-        self.look(called.source)
-        with self.saying(None):
-            return self.as_numpy(self.inlined(called, [a, v], {}), I8)
+        return self.as_numpy(self.written_out(side, [a, v]), I8)
 
     def call_linalg(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
         return getattr(self, f"linalg_{name}")(args, kwargs)
@@ -3434,12 +3434,11 @@ class Translator(Building):
     def power_or_root(self, v: list[E]) -> E:
         """np.power of one exponent, of which 0.5 is a root."""
         x, y = self.temporary(v[0]), self.temporary(v[1])
-        found = self.binary("pow", x, y)
-        half = constant(y) == 0.5 or (constant(y) is None and y.kind.letter == "f")
-        if found.kind.letter != "f" or not half:
+        found, known = self.binary("pow", x, y), constant(y)
+        if found.kind.letter != "f" or y.kind.letter != "f" or known not in (None, 0.5):
             return found
         root = self.temporary(E("sqrt", (self.cast(x, found.kind),), found.kind))
-        if constant(y) is not None:
+        if known is not None:
             return root
         return self.temporary(E("select", (E("eq", (y, const(0.5, y.kind)), BOOL, 0, 1), root, found), found.kind))
 
@@ -3824,11 +3823,9 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
         _output(t, program, variable, variable not in t.bound)
     if items:
         return
-    pending = [what for _, what in program.returned.values()]
-    while pending:
-        what = pending.pop()
-        pending += what if type(what) in (tuple, list) else []
-        if isinstance(what, Scalar) and what in t.lists:
+    returned = _returned(program)
+    for what in returned:
+        if what in t.lists:
             program.lists[str(what)] = t.lists[what]
     for growing in [g for g in program.lists.values() if g.rebound and g.changed]:
         held: E = const(False)
@@ -3853,11 +3850,8 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
             program.results.append((variable, t.stands_for(variable).name))
     if "<returned>" in t.known and t.known["<returned>"].kinds:
         _output(t, program, "<returned>", False)
-        pending = [what for _, what in program.returned.values()]
-        while pending:
-            what = pending.pop()
-            pending += what if type(what) in (tuple, list) else []
-            if not isinstance(what, Scalar) or what in t.lists:
+        for what in returned:
+            if what in t.lists:
                 continue
             if what in t.moving:
                 if by_value:
@@ -3865,6 +3859,16 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
                 program.results.append((str(what), t.stands_for(what).name))
             else:
                 _output(t, program, str(what), False)
+
+
+def _returned(program: Program) -> list[Scalar]:
+    """The variables in what returns within a loop return."""
+    found, pending = [], [what for _, what in program.returned.values()]
+    while pending:
+        what = pending.pop()
+        pending += what if type(what) in (tuple, list) else []
+        found += [what] if isinstance(what, Scalar) else []
+    return found
 
 
 def _apart(t: Translator, program: Program) -> None:
