@@ -32,6 +32,10 @@ class Static:
         self.value, self.source = value, source
 
 
+class InColumns:
+    """A list, or a dict, that is kept in columns: frontend.Growing."""
+
+
 def listed(*items: Any) -> onp.ndarray:
     return onp.array([x if onp.ndim(x) == 0 else x[0] for x in items])
 
@@ -49,7 +53,7 @@ class Building(Chosen):
         return [None if isinstance(v, Static) and v.value is None else v for v in values]
 
     def an_array(self, x: Any) -> Array:
-        if isinstance(x, Tup) or type(x).__name__ == "Growing":
+        if isinstance(x, (Tup, InColumns)):
             return self.np_array([x], {})
         if not isinstance(x, (Array, Lazy)):
             raise self.fail("a number where an array was expected")
@@ -93,7 +97,7 @@ class Building(Chosen):
         x, dtype = self.arguments("object dtype", args, kwargs)
         if type(x).__name__ == "Turns":
             return self.filled(x, dtype)
-        if type(x).__name__ == "Growing":
+        if isinstance(x, InColumns):
             return self.array_of_list(x, dtype)
         if isinstance(x, (Array, Lazy)):
             if dtype is None:

@@ -25,7 +25,7 @@ from ..rows import budget
 from . import matrices
 from .arrays import LONGEST, ONE, Lazy, Masked
 from .arrays import whole as is_whole
-from .building import Building, Static, Tup, listed
+from .building import Building, InColumns, Static, Tup, listed
 from .chosen import EVERY
 from .draws import base_of, drawn, function_of
 from .ir import (
@@ -165,7 +165,7 @@ class Parts(NamedTuple):
     type: type
 
 
-class Growing:
+class Growing(InColumns):
     """A list of Python's of numbers, or of tuples of numbers; or of new arrays, if they are only appended to it.
 
     sort   "tuple" or "list" of its items, "" of numbers; "dict": it is a dict, whose items are pairs, by integers
