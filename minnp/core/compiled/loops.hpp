@@ -11,7 +11,7 @@ using Machine = PyObject *(*)(PyObject *, PyObject *const *, Py_ssize_t);
 constexpr Py_ssize_t SLOTS = 256;
 constexpr size_t ARRAYS_OF_LOOP = 62;
 constexpr int MET = 4; /* the slot of what the processor met (lowering.py) */
-enum Sort { ARRAY, ZEROS, TAPE, REAL, COMPLEX, TRUTH, INTEGER, NATURAL }; /* of an input, or what an output is in its slot */
+enum Sort { ARRAY, ZEROS, TAPE, REAL, COMPLEX, TRUTH, INTEGER, NATURAL, CAPACITY }; /* of an input, or what an output is in its slot */
 
 struct Input {
     int sort;
@@ -63,7 +63,7 @@ static bool put_number(PyObject *x, int sort, int64_t *&to) {
         *to++ = truth_of(x);
     else {
         Ref whole = made(PyNumber_Index(x));
-        if (sort == INTEGER)
+        if (sort != NATURAL)
             *to++ = PyLong_AsLongLong(whole);
         else
             *to++ = (int64_t)PyLong_AsUnsignedLongLong(whole);
@@ -175,7 +175,8 @@ static Ref run_loop(Loop *loop, PyObject *const *values, Py_ssize_t n, PyObject 
     PyObject *results[ARRAYS_OF_LOOP];
     for (const Input &input : *loop->inputs) {
         if (input.sort >= REAL) {
-            if (!put_number(values[value++], input.sort, number))
+            Ref x = input.sort == CAPACITY ? attribute(loop->code, word_capacity) : borrow(values[value++]);
+            if (!put_number(x, input.sort, number))
                 return PyErr_Clear(), Ref();
             continue;
         }

@@ -35,7 +35,7 @@ from ..graph.outputs import as_returned, containers
 from ..graph.scalars import NUMBERS, Live, refused, types_asked
 from ..graph.signature import TYPED, Static, changes, exactly, guard_of, kind
 from ..llvm import engine as native
-from ..loops import LISTS, RAN, staged, unrolled, whole
+from ..loops import LISTS, RAN, fills_lists, followed, staged, unrolled, whole
 from ..passes import optimize
 from ..rows import policy
 from ..rows.error_state import asked
@@ -241,7 +241,8 @@ class Jitted(Dispatch):
         self.trials: dict[Any, Trial] = {}  # of those that have many paths
         self.contests: dict[Any, Contest] = {}  # of those that have steps besides their loops
         self.plain: dict[Any, Plain] = {}  # by key: whether the loops are looked at
-        self.made: tuple[list, Any] = [], None  # (of which code and defaults, the function with its loops compiled)
+        # how -> (of which code and defaults, the function with its loops compiled so)
+        self.made: dict[Any, tuple[list, Any]] = {}
         self.calls = self.captures = self.guard_failures = self.changing = 0
 
     # whoever replaces a function's defaults replaces those of the function that is run
@@ -273,7 +274,7 @@ class Jitted(Dispatch):
         if Live in map(type, (*args, *kwargs.values())):  # of a capture that ended: numbers again
             args, kwargs = tuple(map(_number_of_ended, args)), {k: _number_of_ended(v) for k, v in kwargs.items()}
         if state.raising and asked():  # compiled code tells of no floating-point error
-            return self._eager(*args, **kwargs)
+            return self._eager(args, kwargs)
         out = None
         leaves: list = []
         marked = self._marked(args, kwargs) if self.static else (args, kwargs)
@@ -282,7 +283,7 @@ class Jitted(Dispatch):
         backend = None
         if any(type(v) is Tracer or (type(v) is Buffer and steps_back(x, v)) for x, v in zip(leaves, values)):
             values = None  # type: ignore[assignment]  # the memory of what the function writes to is the caller's alone
-            return self._eager(*args, **kwargs)  # another transformation runs it row by row; no graph has it so
+            return self._eager(args, kwargs, followed)  # another transformation runs it row by row
         for v in values:
             if type(v) is Buffer:
                 backend = v.backend
@@ -290,7 +291,7 @@ class Jitted(Dispatch):
                 return self.function(*args, **kwargs)  # a subclass, whose operators are its own; or texts
             elif holds_objects(v):
                 self._reports(OBJECTS)
-                return self._eager(*args, **kwargs)
+                return self._eager(args, kwargs)
         if state.busy or backend is not None:
             if capture.get() is not None or (backend is not None and not free(backend)):
                 return self.function(*args, **kwargs)
@@ -352,27 +353,31 @@ class Jitted(Dispatch):
         if None not in guards:
             self.remember(given, guards, paths)
 
-    def _eager(self, *args: Any, **kwargs: Any) -> Any:
+    def _eager(self, args: tuple, kwargs: dict, make: Any = staged) -> Any:
         """The function as it is, but for its loops."""
         if self.compiler not in ("auto", "llvm"):
             return self.function(*args, **kwargs)
         token = compiling.set(True)
         try:
-            return self._staged(*args, **kwargs)
+            return self._made(make, args, kwargs)
         finally:
             compiling.reset(token)
 
     def _staged(self, *args: Any, **kwargs: Any) -> Any:
         """The function with its loops compiled."""
+        return self._made(staged, args, kwargs)
+
+    def _made(self, make: Any, args: tuple, kwargs: dict) -> Any:
+        """make(the function), called: `staged`, or `followed`."""
         inner = getattr(self.function, "__func__", self.function)
         of = [getattr(inner, fact, None) for fact in ("__code__", "__defaults__", "__kwdefaults__")]
-        kept, made = self.made
+        kept, made = self.made.get(make, ((), None))
         if made is None or any(a is not b for a, b in zip(of, kept)):
-            made = staged(self.function)
+            made = make(self.function)
         forget = getattr(made, "forget", None)
         if forget is None:
             return made(*args, **kwargs)
-        self.made = of, made
+        self.made[make] = of, made
         try:
             return made(*args, **kwargs)
         finally:
@@ -389,7 +394,7 @@ class Jitted(Dispatch):
             plain = self.plain[key] = Plain(lambda args, kwargs: self._waited(key, args, kwargs))
         before, began = RAN[0], perf_counter()
         looks = not (plain.rest or plain.tries())
-        out = self._eager(*args, **kwargs) if looks else self.function(*args, **kwargs)
+        out = self._eager(args, kwargs) if looks else self.function(*args, **kwargs)
         plain.took(perf_counter() - began, looks, RAN[0] != before)
         return out
 
@@ -554,7 +559,7 @@ class Jitted(Dispatch):
                 self._remember(key[0], self.plain[key].paths, set(), values)
             return out
         if not self.captures and unrolled(self.function):
-            out = self._eager(*args, **kwargs)
+            out = self._eager(args, kwargs)
             if name := unrolled(self.function):  # what it calls did not become a program
                 self._ends(key, f"{name} calls itself")
                 self.paths.setdefault(exact, [])
@@ -636,7 +641,7 @@ class Jitted(Dispatch):
                 except BaseException:  # for NumPy's arrays as well
                     self._of_no_use(key)
                     raise
-                self._ends(key, discarded.why)
+                self._ends_unless_one(key, discarded.why)
                 return out
             wanted = {i for i in live if type(values[i]) in NUMBERS}  # what it called wants the numbers themselves
             fixed |= wanted
@@ -664,10 +669,7 @@ class Jitted(Dispatch):
             return self._give(captured, parts, written, given, (args, kwargs))
         if captured.left or not stays or any(map(goes_on, parts)):
             if captured.ended:
-                if captured.left == LISTS and ended not in self.as_one:  # a program has them within
-                    self.as_one.add(ended)
-                else:
-                    self._ends(key, captured.left)
+                self._ends_unless_one(key, captured.left)
             elif captured.left != SHARED:
                 self.changing += 1
             if captured.written and not apart(captured.written, [values[i] for i in inputs], captured.constants):
@@ -715,6 +717,14 @@ class Jitted(Dispatch):
         those of known paths may still be served."""
         self.ended.add(of_any_stream(key))
         self._reports(why)
+
+    def _ends_unless_one(self, key: Any, why: str) -> None:
+        """`_ends`, but for a function with lists in loops: the next call captures it as one program, which has them."""
+        ended = of_any_stream(key)
+        if ended not in self.as_one and (why == LISTS or fills_lists(self.function)):
+            self.as_one.add(ended)
+        else:
+            self._ends(key, why)
 
     def _of_no_use(self, key: Any, tries: int = TRIES) -> None:
         """After some captures that raised, or that found what is known, the next waits, each time twice as long. If

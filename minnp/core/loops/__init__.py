@@ -7,6 +7,7 @@
 May import: llvm, graph, api, transforms, arrays, rows, cpu, compiled.
 """
 
-from .runtime import LISTS, RAN, staged, unrolled, whole
+from .runtime import LISTS, RAN, followed, staged, unrolled, whole
+from .source import fills_lists
 
-__all__ = ["LISTS", "RAN", "staged", "unrolled", "whole"]
+__all__ = ["LISTS", "RAN", "fills_lists", "followed", "staged", "unrolled", "whole"]

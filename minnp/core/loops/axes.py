@@ -12,6 +12,7 @@ from typing import Any
 
 from .ir import (
     INT,
+    ROOM,
     Alloc,
     Array,
     Assign,
@@ -53,7 +54,7 @@ def along_last(
     taken   the arrays of nests whose loops run in blocks (blocking.py) as they are
     fresh   makes names of arrays and variables
     """
-    if any(type(s) not in KNOWN or (type(s) is Check and s.error != "full") for s in statements(body)):
+    if any(type(s) not in KNOWN or (type(s) is Check and s.error not in ROOM) for s in statements(body)):
         return None
     if any(s.asked for s in statements(body) if type(s) is For):
         return None

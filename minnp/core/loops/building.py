@@ -33,7 +33,9 @@ class Static:
 
 
 class InColumns:
-    """A list, or a dict, that is kept in columns: frontend.Growing."""
+    """A list, or a dict, that is kept in columns: frontend.Growing. `axes`: of the arrays in it; 0 of numbers"""
+
+    axes: int
 
 
 def listed(*items: Any) -> onp.ndarray:
@@ -134,8 +136,17 @@ class Building(Chosen):
             raise self.fail("arrays joined that are no tuple")
         return [self.an_array(i) for i in x.items]
 
+    def stack_of_list(self, x: Any, axis: Any, dtype: Any, end_to_end: bool) -> Array:
+        """np.stack of a list of arrays that is kept in columns, or np.concatenate."""
+        if not x.axes or (axis is not None and self.whole_number(axis)):
+            raise self.fail("a list joined along another axis than the first")
+        out = self.stacked(x, end_to_end)
+        return out if dtype is None else self.np_astype([out, dtype], {})
+
     def np_stack(self, args: list, kwargs: dict) -> Array:
         x, axis, dtype = self.arguments("arrays axis dtype", args, kwargs)
+        if isinstance(x, InColumns):
+            return self.stack_of_list(x, axis, dtype, False)
         parts = self.arrays_of(x)
         at = 0 if axis is None else self.whole_number(axis) % (parts[0].ndim + 1)
         spread = [self.as_array(self.index(p, [*[EVERY] * at, None, ...])) for p in parts]
@@ -143,6 +154,8 @@ class Building(Chosen):
 
     def np_concatenate(self, args: list, kwargs: dict) -> Array:
         x, axis, dtype = self.arguments("arrays axis dtype", args, kwargs)
+        if isinstance(x, InColumns):
+            return self.stack_of_list(x, axis, dtype, True)
         parts = self.arrays_of(x)
         return self.joined(parts, 0 if axis is None else self.whole_number(axis) % parts[0].ndim, dtype)
 
@@ -153,7 +166,10 @@ class Building(Chosen):
         return self.joined(parts, min(1, parts[0].ndim - 1), None)
 
     def np_vstack(self, args: list, kwargs: dict) -> Array:
-        parts = self.arrays_of(*self.arguments("arrays", args, kwargs))
+        (x,) = self.arguments("arrays", args, kwargs)
+        if isinstance(x, InColumns):
+            return self.stack_of_list(x, None, None, x.axes != 1)
+        parts = self.arrays_of(x)
         rows = [self.as_array(self.index(p, [None, ...])) if p.ndim == 1 else p for p in parts]
         return self.joined(rows, 0, None)
 

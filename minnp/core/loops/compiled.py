@@ -20,9 +20,11 @@ from ..llvm.engine import BUILT_IN
 from ..rows import budget
 from .draws import Streams
 from .ir import (
+    CAPACITY,
     F8,
     KINDS,
     NONE,
+    ROOM,
     Alloc,
     Assign,
     Check,
@@ -49,7 +51,7 @@ BUG = "minnp's compiler failed, please report it"
 # Characters of LLVM's text that it compiles in a second, at its level 2 and hurried; how many an expression becomes.
 FAST, FASTER, EACH = 400_000, 640_000, 80
 NOTHING: dict = {}
-SORTS = ("array", "zeros", "tape", "real", "complex", "truth", "integer", "natural")  # loops.hpp
+SORTS = ("array", "zeros", "tape", "real", "complex", "truth", "integer", "natural", "capacity")  # loops.hpp
 COMPLEX = (complex, onp.complexfloating)
 NUMBERS = {"f": "real", "c": "complex", "b": "truth", "u": "natural"}
 FREE = ctypes.CDLL(None).free if os.name == "posix" else ctypes.cdll.msvcrt.free
@@ -89,7 +91,7 @@ class Code:
         self.sparing: Callable[[], Code | None] = lambda: None  # the one that does the same and keeps less
         self.exceeded = 0  # a budget that was too small
         self.written = program.written
-        self.room = 1 << 12
+        self.room, self.capacity = 1 << 12, 1 << 8
         names = [i.name for i in program.given]
         self.names = [name.removesuffix(".in") for name in names]
         # of each result that is an array, which value it was; those that are made for the program are the last
@@ -132,9 +134,9 @@ class Code:
         for k, i in enumerate(program.inputs):
             sort = "array" if i.ndim is not None else NUMBERS.get(i.kind.letter, "integer")
             if i.like:
-                sort = "zeros" if i.like in arrays else "tape"
+                sort = "zeros" if i.like in arrays else "capacity" if i.like == CAPACITY else "tape"
             inputs.append((SORTS.index(sort), i.written, k in self.written, arrays.get(i.like, -1), i.kind.dtype))
-            if i.ndim is not None or i.like:
+            if i.ndim is not None:
                 arrays[i.name] = len(arrays)
         outputs = []
         for (name, kinds, tag, flag), makers in zip(program.outputs, self.makers):
@@ -159,9 +161,11 @@ class Code:
         """
         while budget.kept > self.exceeded:
             out = self.once(values, donate, streams)
-            if out is not None:
+            if type(out) is tuple:
                 return out
-            if self.room >= budget.kept // 8:
+            if out == "crowded":
+                self.capacity *= 4
+            elif self.room >= budget.kept // 8:
                 self.exceeded = budget.kept
             else:
                 self.room *= 4
@@ -176,8 +180,8 @@ class Code:
 
     def once(
         self, values: Sequence[Any], donate: dict[int, tuple[int, bool]], streams: Streams | None = None
-    ) -> tuple | None:
-        """One run; None if the tape was full."""
+    ) -> tuple | str:
+        """One run; one of ROOM if there was too little."""
         written = {place for place, _ in donate.values()}
         warns = self.warns and asked()
         arrays: dict[str, Any] = {}
@@ -185,6 +189,9 @@ class Code:
         results = []
         at = 0
         for k, i in enumerate(self.program.inputs):
+            if i.like == CAPACITY:
+                numbers.append(self.capacity)
+                continue
             if i.like:
                 like = arrays.get(i.like)
                 a = self.tape() if like is None else onp.zeros(like.shape, i.kind.dtype)
@@ -235,7 +242,7 @@ class Code:
                 return (*results, *[a for a, _ in made], *self.numbers_of(slots), *[what for _, what in made])
             error = "again"
         failure = None
-        if error not in ("again", "full", "long", "nan"):
+        if error not in ("again", "long", "nan", *ROOM):
             number = lambda k, e: slots[1 + k : 2 + k].view("f8" if e.kind.letter == "f" else "i8")[0].item()
             failure = self.failed(error, [number(k, e) for k, e in enumerate(operands)])
         if failure is not None:
@@ -247,8 +254,8 @@ class Code:
             if streams is not None:
                 streams.restore()
             return self.once(values, donate, streams)
-        if error == "full":
-            return None
+        if error in ROOM:
+            return error
         if failure is not None:
             raise failure
         if streams is not None:

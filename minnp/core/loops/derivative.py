@@ -28,6 +28,8 @@ from .interchanged import interchanged
 from .ir import (
     BOOL,
     INT,
+    ROOM,
+    TAPE,
     WORD,
     Alloc,
     Array,
@@ -65,7 +67,7 @@ from .simplified import adds, bound, combined, exposed, forwarded, from_zero, lo
 
 F8 = Kind("f8")
 FLAT = {"floor", "ceil", "trunc", "rint", "floordiv"}  # whose derivative is zero
-TAPE, AT = "<tape>", "<tape>.at"  # which no variable of a program is called
+AT = f"{TAPE}.at"
 
 
 def adjoint(program: Program, wanted: set[str], sparing: bool = False) -> Program:
@@ -258,7 +260,7 @@ class _Tangent(_Derivative):
                     s = Alloc(self.dot(s.name), s.dims, True)
                 else:
                     continue
-            elif type(s) is Check and s.error != "full":
+            elif type(s) is Check and s.error not in ROOM:
                 continue  # it held when the program ran
             elif type(s) is If:
                 s = If(s.condition, self.along(s.then), self.along(s.orelse))
@@ -460,7 +462,7 @@ class _Adjoint(_Derivative):
             if type(s) is Leave:
                 out.append(Assign(self.left(s.label), const(True)))
                 return out
-            if type(s) is Check and s.error != "full":
+            if type(s) is Check and s.error not in ROOM:
                 continue  # it held when the program ran
             jumps = left_from(s)
             if type(s) is Block:

@@ -30,6 +30,7 @@ from .chosen import EVERY
 from .draws import base_of, drawn, function_of
 from .ir import (
     BOOL,
+    CAPACITY,
     FLOAT,
     I8,
     INT,
@@ -37,6 +38,7 @@ from .ir import (
     MOST,
     NONE,
     WORD,
+    Alloc,
     Array,
     Assign,
     Bind,
@@ -55,7 +57,9 @@ from .ir import (
     While,
     const,
     constant,
+    defined,
     kind_of,
+    statements,
 )
 from .numbers import Known, number
 from .operations import BINARY, NUMPYS, OPERATORS, UNARY, NotUnderstood, Unknown, join, place, result_kind
@@ -306,6 +310,7 @@ class Translator(Building):
         self.found = found
         self.scopes: list[Scope] = []
         self.by_value = False  # whether names that stand for several arrays are arrays that are written
+        self.columns: dict[str, list[E]] = {}  # of lists, then: of which shape their items are
         self.fields: dict[str, Any] = {}  # what is found outside, by the variable that it is
         self.exchanged: set[str] = set()  # names whose arrays others are bound to
         self.copies: dict[str, tuple[str, frozenset[str], E]] = {}  # of what name's array, its roots, which it was
@@ -319,7 +324,7 @@ class Translator(Building):
         self.taken: dict[str, str] = {}  # arrays made in the loop that names are bound to
         self.recent: set[str] = set()  # arrays made since the last branch or loop began or ended
         self.latest: dict[str, tuple[str, int]] = {}  # of names bound to one of them: (which, the version of the name)
-        self.listed: set[str] = set()  # arrays that were appended to lists
+        self.listed: dict[str, set[str]] = {}  # of lists: arrays that were appended to them, and those read from them
         self.touched: set[str] = set()  # roots that are written in place
         self.calls = itertools.count()  # of functions, in the order of the text: their variables keep their names
         self.times: dict[str, int] = {}  # how often names were bound so far in the text
@@ -369,10 +374,10 @@ class Translator(Building):
             raise self.fail("an expression whose value is not used")
         self.value(s.value)
 
-    def append(self, growing: Growing, value: Any) -> None:
-        """growing.append(value)"""
-        self.changes(growing)
-        self.grow(growing, value)
+    def add(self, growing: Growing, node: ast.expr, value: Any) -> None:
+        """growing.append(value), which is that of an expression."""
+        x = self.array_for(growing, node, value)
+        self.grow(growing, value) if x is None else self.append_array(growing, x)
 
     def grow(self, growing: Growing, value: Any) -> None:
         items = self.fitting_items(growing, value)
@@ -381,18 +386,26 @@ class Translator(Building):
         for (variable, kind), x in zip(growing.columns(), [*items, *tags]):
             x = self.frozen(self.cast(x, kind))
             held = self.stands_for(variable)
-            with self.into([]) as grow:
-                room = self.greatest(self.temporary(self.binary("mul", count, const(2))), const(16))
-                more = self.new([room], kind, False)
-                self.over([count], lambda k: self.emit(Store(more.name, tuple(k), self.load(held, k))))  # noqa: B023
-                self.rebind(variable, more)
-            self.emit(If(E("eq", (count, held.dims[0]), BOOL, 0, 1), grow, []))
+            self.make_room(variable, kind, count, [])
             self.emit(Store(held.name, (count,), x))
         self.emit(Assign(growing.count, E("add", (count, const(1)), INT, 0, 2**40)))
 
+    def make_room(self, variable: str, kind: Kind, count: E, dims: list[E]) -> None:
+        """Room for one item more, of this shape, in a column."""
+        held = self.stands_for(variable)
+        if self.by_value:
+            self.columns[variable] = dims
+            return self.emit(Check(E("lt", (count, held.dims[0]), BOOL, 0, 1), "crowded"))
+        with self.into([]) as grow:
+            room = self.greatest(self.temporary(self.binary("mul", count, const(2))), const(16))
+            more = self.new([room, *dims], kind, False)
+            self.over([count, *dims], lambda k: self.emit(Store(more.name, tuple(k), self.load(held, k))))
+            self.rebind(variable, more)
+        self.emit(If(E("eq", (count, held.dims[0]), BOOL, 0, 1), grow, []))
+
     def append_array(self, growing: Growing, x: Array) -> None:
-        """growing.append(x) of a new array: the list has its numbers, and nobody can tell that they lie elsewhere."""
-        if growing.own or growing.given is not None:
+        """growing.append(x) of an array: the list has its numbers, and nobody can tell that they lie elsewhere."""
+        if growing.given is not None:
             raise self.fail("an array appended to a list that is not only appended to")
         if not growing.kinds:
             growing.kinds, growing.axes = [frozenset((x.kind,))], x.ndim
@@ -402,29 +415,26 @@ class Translator(Building):
         ((variable, kind),) = growing.columns()
         held, count, dims = self.stands_for(variable), self.length_of(growing), [*map(self.temporary, x.dims)]
         for n, d in zip(dims, held.dims[1:]):
-            first = E("eq", (count, const(0)), BOOL, 0, 1)
+            first = const(False) if self.by_value else E("eq", (count, const(0)), BOOL, 0, 1)
             self.check(E("or", (first, E("eq", (n, d), BOOL, 0, 1)), BOOL, 0, 1))
-        with self.into([]) as grow:
-            room = self.greatest(self.temporary(self.binary("mul", count, const(2))), const(16))
-            more = self.new([room, *dims], kind, False)
-            self.over([count, *dims], lambda k: self.emit(Store(more.name, tuple(k), self.load(held, k))))
-            self.rebind(variable, more)
-        self.emit(If(E("eq", (count, held.dims[0]), BOOL, 0, 1), grow, []))
+        self.make_room(variable, kind, count, dims)
         held = self.stands_for(variable)
         self.over(dims, lambda k: self.emit(Store(held.name, (count, *k), self.load(x, k))))
         self.emit(Assign(growing.count, E("add", (count, const(1)), INT, 0, 2**40)))
 
-    def new_array(self, node: ast.expr, value: Any) -> Array | None:
-        """An array that nobody else has, and nobody writes to from here on, of a value that is appended to a list."""
+    def array_for(self, growing: Growing, node: ast.expr, value: Any) -> Array | None:
+        """The array that a value is which is appended to a list, if the list may have a copy of it: nobody else has it,
+        and nobody writes to it from here on; or the loop makes the list, and nothing there writes to the array."""
         if isinstance(value, Lazy) and makes_array(node):
             return self.materialised(value)
         if not isinstance(value, Array) or not value.ndim:
             return None
         root, version = self.latest.pop(value.name, (value.name, self.versions.get(value.name)))
-        if root not in self.recent or version != self.versions.get(value.name) or value.name != value.root:
+        new = root in self.recent and version == self.versions.get(value.name) and value.name == value.root
+        if not (new or growing.own):
             return None
         self.recent.discard(root)
-        self.listed.add(root)
+        self.listed.setdefault(growing.name, set()).update((root,) if new else self.roots(value))
         return value
 
     def fitting_items(self, growing: Growing, value: Any) -> list[E]:
@@ -468,6 +478,8 @@ class Translator(Building):
         self.emit(Assign(growing.count, length))
         if growing.fixed:
             return self.make_slots(growing, length) if growing.sort == "dict" else None
+        if self.by_value:
+            return self.begin_by_value(growing)
         if not growing.own:
             growing.place = len(self.program.lists)
             self.program.lists[growing.name] = growing
@@ -486,6 +498,14 @@ class Translator(Building):
                 self.over([count], lambda k: self.emit(Store(made.name, tuple(k), held(k))))  # noqa: B023
         if growing.sort == "dict":
             self.make_slots(growing, count)
+
+    def begin_by_value(self, growing: Growing) -> None:
+        """Columns that stay where they are: `translate` makes them, at the start of the program."""
+        if growing.sort == "dict" or growing.several:
+            what = "a dict" if growing.sort == "dict" else f"{growing.name}, a list of several names"
+            raise self.fail(f"the derivative of {what}")
+        for variable, kind in growing.columns():
+            self.program.arrays[variable] = Array(variable, kind, 1 + growing.axes, variable)
 
     def first_of(self, growing: Growing, variable: str, kind: Kind) -> Callable[[list[E]], E]:
         """What a column of a list that is given holds at a place at first."""
@@ -552,6 +572,12 @@ class Translator(Building):
             raise self.fail(f"{source.name}, a list, used as a whole")
         if target is None or not (target.own or target.rebound):
             raise self.another_list(name)
+        if self.by_value:
+            if self.is_name(source.name, self.scope):
+                raise self.fail(f"the derivative of {name}, another name of a list")
+            self.fill_list(target, source)
+            self.times[name] = self.times.get(name, 0) + 1
+            return
         if target.mates is not source.mates:
             both = target.mates | source.mates
             for mate in both:
@@ -632,7 +658,11 @@ class Translator(Building):
         """Another list, which is empty."""
         self.emit(Assign(growing.count, const(0)))
         for variable, kind in growing.columns():
-            self.rebind(variable, self.new([const(16) if room is None else room], kind, False))
+            if not self.by_value:
+                self.rebind(variable, self.new([const(16) if room is None else room], kind, False))
+            elif room is not None:
+                self.columns[variable] = []
+                self.emit(Check(E("le", (room, self.stands_for(variable).dims[0]), BOOL, 0, 1), "crowded"))
         if growing.several:
             number = E("var", ("<lists>",), INT, FRESH, 2**42)
             self.emit(Assign(growing.number, E("copy", (number,), INT, FRESH, 2**42)))
@@ -650,7 +680,11 @@ class Translator(Building):
 
     def list_from(self, node: ast.AST, *parts: Any) -> Growing:
         """A new list of the items of these."""
-        growing = self.renewed(self.list_at(node))
+        return self.fill_list(self.list_at(node), *parts)
+
+    def fill_list(self, growing: Growing, *parts: Any) -> Growing:
+        """growing = a new list of the items of these."""
+        self.renewed(growing)
         for x in parts:
             self.every_item(x, lambda item: self.grow(growing, item))
         return growing
@@ -731,14 +765,20 @@ class Translator(Building):
             self.renewed(growing)
         self.emit(Assign(growing.count, const(0)))
         self.bound.add(growing.name)
-        for item in value.items:
-            self.grow(growing, item)
+        nodes = source.elts if isinstance(source, ast.List) else [source] * len(value.items)
+        for node, item in zip(nodes, value.items):
+            self.add(growing, node, item)
         self.scope.names[growing.name.removeprefix(self.scope.prefix)] = growing
 
     def item(self, growing: Growing, at: E) -> Any:
         """What a list holds at a place inside."""
         if not growing.kinds:
             raise Unread("an item of a list that is empty", self.line)
+        if growing.axes:  # a copy: the list may have another one in its place before this is read
+            row = self.part(self.stands_for(f"{growing.name}<0>"), at)
+            made = self.materialised(self.lazy(row))
+            self.listed.setdefault(growing.name, set()).add(made.name)
+            return made
         values = []
         for k, kinds in enumerate(growing.kinds):
             variable = f"{growing.name}<{k}>"
@@ -833,7 +873,8 @@ class Translator(Building):
             first = self.temporary(self.item(growing, place).items[0])
             self.put_item(growing, place, Tup([first, value]))
         with self.into([]) as add:
-            self.append(growing, Tup([key, value]))
+            self.changes(growing)
+            self.grow(growing, Tup([key, value]))
             count, slots = self.temporary(self.length_of(growing)), self.stands_for(growing.slots)
             self.emit(Store(slots.name, (slot,), self.cast(count, Kind("i8"))))
             with self.into([]) as more:
@@ -915,9 +956,8 @@ class Translator(Building):
         """growing.append(x), growing.extend(y), growing.pop(), growing.pop(0), growing.clear()"""
         count = self.length_of(growing)
         if name == "append" and len(nodes) == 1 and not isinstance(nodes[0], ast.Starred):
-            value = self.wide(nodes[0])
-            x = self.new_array(nodes[0], value)
-            self.append(growing, value) if x is None else self.append_array(growing, x)
+            self.changes(growing)
+            self.add(growing, nodes[0], self.wide(nodes[0]))
             return Static(None)
         if name == "extend" and len(nodes) == 1 and growing.sort != "dict":
             self.extend(growing, self.value(nodes[0]))
@@ -2151,14 +2191,20 @@ class Translator(Building):
 
     def array_of_list(self, x: Growing, dtype: Any) -> Array:
         """np.array(list)"""
-        if not x.kinds or x.axes:
+        if not x.kinds:
             raise self.fail("np.array of this list")
+        if x.axes:
+            stacked = self.stacked(x)
+            return stacked if dtype is None else self.np_astype([stacked, dtype], {})
         each = list(itertools.product(*[sorted(kinds, key=place) for kinds in x.kinds]))
         found = {result_kind(listed, kinds) for kinds in each} if dtype is None else {self.dtype_of(dtype)}
-        if len(found) > 1 or (dtype is None and any(len(kinds) > 1 for kinds in x.kinds)):
-            raise self.fail("np.array of a number that is of several types")
-        (kind,) = found
         count = self.frozen(self.length_of(x))
+        if dtype is None and any(len(kinds) > 1 for kinds in x.kinds):
+            if x.sort or not {kind.code for kind in x.kinds[0]} <= {"i8", "f8"}:
+                raise self.fail("np.array of a number that is of several types")
+            self.check(E("gt", (self.floats_in(x, count), const(0)), BOOL, 0, 1))  # else it is one of integers
+            found = {Kind("f8")}
+        (kind,) = found
         if x.sort or (dtype is None and kind.code != "f8"):  # without items it is another array
             self.check(E("gt", (count, const(0)), BOOL, 0, 1))
         out = self.new([count, *[const(len(x.kinds))] * bool(x.sort)], kind, False)
@@ -2170,6 +2216,40 @@ class Translator(Building):
                 self.emit(Store(out.name, at, self.stored(item, kind)))
 
         self.over([count], put)
+        return out
+
+    def floats_in(self, x: Growing, count: E) -> E:
+        """How many numbers in a list are floats."""
+        floats, found = [place(kind) for kind in x.kinds[0] if kind.letter == "f"], self.fresh("floats")
+        self.program.kinds[found] = INT
+        self.emit(Assign(found, const(0)))
+        so_far = E("var", (found,), INT, 0, 2**40)
+
+        def more(k: list[E]) -> None:
+            tag: E = self.tag(self.item(x, k[0]))
+            one = functools.reduce(
+                lambda a, b: E("or", (a, b), BOOL, 0, 1), [E("eq", (tag, const(t)), BOOL, 0, 1) for t in floats]
+            )
+            self.emit(Assign(found, E("add", (so_far, E("cast", (one,), INT, 0, 1)), INT, 0, 2**40)))
+
+        self.over([count], more)
+        return so_far
+
+    def stacked(self, x: Growing, end_to_end: bool = False) -> Array:
+        """The arrays of a list, one upon the other; or one behind the other, along their first axis."""
+        column, count = self.stands_for(f"{x.name}<0>"), self.frozen(self.length_of(x))
+        self.check(E("gt", (count, const(0)), BOOL, 0, 1))
+        first, *rest = [self.temporary(d) for d in column.dims[1:]]
+        total = self.temporary(self.binary("mul", count, first))
+        out = self.new([total, *rest] if end_to_end else [count, first, *rest], column.kind, False)
+
+        def put(k: list[E]) -> None:
+            at = k
+            if end_to_end:
+                at = [self.temporary(self.binary("add", self.binary("mul", k[0], first), k[1])), *k[2:]]
+            self.emit(Store(out.name, tuple(at), self.load(column, k)))
+
+        self.over([count, first, *rest], put)
         return out
 
     def of_UnaryOp(self, node: ast.UnaryOp) -> Any:
@@ -3744,6 +3824,7 @@ def translate(
                 _outputs(t, program, given, wanted & assigned)
                 if len(flags) == count:
                     _apart(t, program)
+                    _make_columns(t, program)
                     if t.notes is not None:
                         program.notes = list(t.notes)
                         program.outputs += [(v.args[0], [INT], "", "") for v in t.notes.values()]
@@ -3875,9 +3956,39 @@ def _apart(t: Translator, program: Program) -> None:
     """Raises NotUnderstood if somebody could tell a list's arrays from those that were appended."""
     columns = {variable for growing in program.lists.values() for variable, _ in growing.columns()}
     read = [program.moving.get(array, (array,)) for name, array in program.results if name not in columns]
-    seen = t.touched.union(*read)
-    if t.listed and (seen & t.listed or PART in seen):
+    out = {growing.name for growing in program.lists.values()}
+    for name, arrays in t.listed.items():
+        seen = t.touched.union(*read) if name in out else t.touched
+        if not (seen & arrays or PART in seen):
+            continue
         raise NotUnderstood("an array appended to a list that is also written in place, or read after the loop", t.line)
+
+
+def _make_columns(t: Translator, program: Program) -> None:
+    """Allocates the columns of lists that stay where they are. Raises NotUnderstood where the shapes of their items are
+    not known by then."""
+    known, inputs = defined(statements(program.body)), {i.name for i in program.inputs}
+
+    def before(e: E) -> E:
+        """The same of what the program is given."""
+        if e.op == "var" and not e.args[0].endswith(".in"):
+            return before(known[e.args[0]])
+        if e.op == "dim" and (e.args in known or e.args[0] not in inputs):
+            return before(known[e.args])
+        if e.op in ("load", "again"):
+            raise LookupError(e)
+        return E(e.op, tuple([before(a) if isinstance(a, E) else a for a in e.args]), e.kind, e.low, e.high)
+
+    capacity = f"{CAPACITY}.in"
+    if t.columns:
+        program.kinds[capacity] = INT
+        program.inputs.append(Input(capacity, INT, None, False, CAPACITY))
+    for variable, dims in t.columns.items():
+        try:
+            dims = [before(d) for d in dims]
+        except LookupError:
+            raise NotUnderstood("the derivative of a list of arrays whose shapes the loop finds", t.line) from None
+        program.body.insert(0, Alloc(variable, (E("var", (capacity,), INT, 1, 2**40), *dims), False))
 
 
 def _which(t: Translator, program: Program, variable: str) -> None:

@@ -228,10 +228,16 @@ class Leave(NamedTuple):
     label: str
 
 
+ROOM = ("full", "crowded")  # errors of a tape, and of lists, that are too short
+TAPE = "<tape>"  # which no variable of a program is called
+CAPACITY = "<capacity>"  # how many items lists have room for, in programs that have derivatives
+
+
 class Check(NamedTuple):
     """Ends the program with this error unless the condition holds.
 
-    error     "again": Python has to run it, else what `errors.py` makes of the operands
+    error     "again": Python has to run it; one of ROOM: it runs again with more; else what `errors.py` makes of the
+              operands
     bounds    of an index: (the index, the length of its axis), by which loops prove it in advance
     """
 
@@ -244,7 +250,7 @@ class Check(NamedTuple):
 class Input(NamedTuple):
     """What a program is given: a number (`ndim` None) or an array.
 
-    like    of an array that is made for it, and not given: zeros as the array of this name has, or a "tape"
+    like    of what is made for it, and not given: the array whose shape such zeros have, TAPE, or CAPACITY
     """
 
     name: str
@@ -355,6 +361,21 @@ def statements(body: list) -> list:
         for inner in parts(s):
             found += statements(inner)
     return found
+
+
+def defined(found: list) -> dict[Any, E]:
+    """What statements make variables, and the lengths of arrays, of: what they make again is not known."""
+    known: dict[Any, E] = {}
+    for s in found:
+        if type(s) is Assign:
+            told = s.name not in known and all(n in known or n.endswith(".in") for n in variables(s.value))
+            known[s.name] = s.value if told else E("again", (), INT)
+        elif type(s) in (Alloc, View):
+            dims = (
+                s.dims if type(s) is Alloc else [const(1) if p[0] == "new" else p[2] for p in s.spec if p[0] != "index"]
+            )
+            known |= {(s.name, axis): d for axis, d in enumerate(dims)}
+    return known
 
 
 def mapped(body: list, one: Callable[[E], E], last: Callable = lambda s: s) -> list:

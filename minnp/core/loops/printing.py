@@ -12,15 +12,16 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .derivative import TAPE
 from .errors import failure
 from .ir import (
     BOOL,
+    CAPACITY,
     INT,
     KINDS,
     NONE,
     PYTHONS,
     SIGNS,
+    TAPE,
     WORD,
     Alloc,
     Assign,
@@ -92,6 +93,7 @@ class Printer:
         for i in program.inputs:
             if i.like in self.tapes and i.name not in self.tapes:
                 self.tapes[i.like].append(i.name)
+        self.allocated: list[str] = []  # arrays, in the order of the text
         self.frames: list[Frame] = []
         self.returns: dict[str, str] = {}  # labels that are left by a return, and what that returns
         for i in program.inputs:
@@ -120,6 +122,8 @@ class Printer:
             this = show(i.name)
             if i.name in self.tapes:
                 out.append(f"    {this} = np.empty(1024)")
+            elif i.like == CAPACITY:
+                out.append(f"    {this} = 64")
             elif i.like:
                 out.append(f"    {this} = np.zeros_like({show(i.like)}, dtype={i.kind.dtype.name!r})")
             elif i.ndim is not None and i.written:
@@ -232,6 +236,7 @@ class Printer:
 
     def of_alloc(self, s: Alloc, indent: str) -> list[str]:
         kind = self.program.arrays[s.name].kind
+        self.allocated.append(s.name)
         dtype = "" if kind.code == "f8" else f", dtype={kind.dtype.name!r}"
         return [f"{indent}{self.name(s.name)} = np.{'zeros' if s.zero else 'empty'}({self.tuple(s.dims)}{dtype})"]
 
@@ -266,6 +271,11 @@ class Printer:
                 f"{self.name(n)} = np.append({self.name(n)}, np.zeros_like({self.name(n)}))" for n in self.tapes[tape]
             ]
             return [f"{indent}while not {self.show(s.condition)}:", *[f"{indent}    {line}" for line in longer]]
+        if s.error == "crowded":  # longer columns, and what lies beside them
+            column = s.condition.args[1].args[0]
+            beside = [n for n in self.allocated if n.split("~")[0] == column]
+            longer = [f"{self.name(n)} = np.append({self.name(n)}, {self.name(n)}, axis=0)" for n in beside]
+            return [f"{indent}if not {self.show(s.condition)}:", *[f"{indent}    {line}" for line in longer]]
         operator = s.error.partition(" ")[0]
         if s.error == "index":
             i, axis, size = (self.bare(e) for e in s.operands)

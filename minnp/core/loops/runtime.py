@@ -52,6 +52,7 @@ from .ir import (
     INT,
     KINDS,
     NONE,
+    ROOM,
     WORD,
     Alloc,
     Assign,
@@ -63,6 +64,7 @@ from .ir import (
     While,
     const,
     constant,
+    defined,
     kind_of,
     multiplies,
     statements,
@@ -76,7 +78,7 @@ from .printing import as_python, text_of
 from .products import deep
 from .proved import proved
 from .simplified import seen, sliced_to, summed
-from .source import Site, assigns_items, call_of, calls_itself, recursive, rewritten, say
+from .source import Site, assigns_items, call_of, calls_itself, fills_lists, recursive, rewritten, say
 from .threaded import LEAST, Pieces, cut
 from .warned import asked
 
@@ -109,13 +111,20 @@ def staged(f: Any) -> Any:
     return Whole(inner, made) if f is inner and calls_itself(inner) and tree_of(inner) is not None else made
 
 
+def followed(f: Any) -> Any:
+    """A function of the user's as gradients, tangents and batches run it: one that fills lists is one program where it
+    can be one, which no list leaves."""
+    return (fills_lists(f) and whole(f)) or staged(f)
+
+
 def whole(f: Any) -> Any:
-    """A function of the user's as one program, where it can be one; None where `staged` has it no other way."""
+    """A function of the user's as one program, where it can be one; None where that is no other way than `staged`."""
     if type(f) is MethodType:
         inner = whole(f.__func__)
         return inner and MethodType(inner, f.__self__)
     made = staged(f)
-    return None if made is f or type(made) is Whole or tree_of(f) is None else Whole(f, made, optional=True)
+    one = type(made) is not Whole and (made is not f or fills_lists(f)) and tree_of(f) is not None
+    return Whole(f, made, optional=True) if one else None
 
 
 class Whole:
@@ -170,7 +179,7 @@ _OPTIONAL: weakref.WeakKeyDictionary[CodeType, Site] = weakref.WeakKeyDictionary
 
 def _staged_inside(f: Any, watching: Any) -> Any:
     """What a transformation of a function runs that is captured for machine code, or run by jit as it is."""
-    return staged(f) if watching is None or watching.loops else f
+    return followed(f) if watching is None or watching.loops else f
 
 
 grad.staging = _staged_inside
@@ -336,7 +345,7 @@ class LoopRow(Primitive):
             if not kept and program is not self.program:
                 program.body = proved(program.body)
             row = None
-            if kept or any(type(s) is Check and s.error != "full" for s in statements(program.body)):
+            if kept or any(type(s) is Check and s.error not in ROOM for s in statements(program.body)):
                 row = self if program is self.program else LoopRow(Code(program, lambda error, operands: None))
                 if row is not self:
                     row.code.sparing = functools.cache(lambda: part_of(self.code.sparing(), kept, program))
@@ -1054,7 +1063,8 @@ class ListOf:
     def statements(self, code: Any, node: Any) -> list[str]:
         """It as Python, of lists without tags."""
         count, *columns = map(code.show, node.args)
-        parts = [f"{column}[:{count}].tolist()" for column in columns[::2]]
+        listed = "[*{}[:{}]]" if self.growing.axes else "{}[:{}].tolist()"
+        parts = [listed.format(column, count) for column in columns[::2]]
         text = f"[*zip({', '.join(parts)})]" if self.growing.sort else parts[0] if parts else "[]"
         return [f"{node.name} = {f'dict({text})' if self.growing.sort == 'dict' else text}"]
 
@@ -1125,7 +1135,7 @@ def _run_by_value(site: Site, f: Any, found: Compiled, given: dict, names: dict,
 def _lengths(program: Program) -> dict[Any, E]:
     """What variables and the lengths of arrays are made of: of names that stand for several, those of the first."""
     found = statements(program.body)
-    known, roots = _known(found), [*(i.name for i in program.inputs), *(s.name for s in found if type(s) is Alloc)]
+    known, roots = defined(found), [*(i.name for i in program.inputs), *(s.name for s in found if type(s) is Alloc)]
     for variable, several in program.moving.items():
         ndim = program.arrays[variable].ndim
         first = next((name for name in roots if name in several and program.arrays[name].ndim == ndim), "")
@@ -1169,7 +1179,7 @@ def _recorded(code: Code, values: list, streams: Streams) -> dict[str, Any] | No
         arrays = onp.empty(room), onp.empty(room, I8.dtype), onp.zeros(2, I8.dtype)
         try:
             with nullcontext() if code.built or code.baseline else code.first_run():
-                done = code.once([*values, *arrays], donate, streams) is not None
+                done = type(code.once([*values, *arrays], donate, streams)) is tuple
         except (Again, NotLowered):  # the streams are as they were
             return None
         except Exception as error:
@@ -1225,22 +1235,7 @@ def _beginning(program: Program) -> tuple[For | None, dict]:
     """(the first loop, what its ends are made of)."""
     found = statements(program.body)
     first = next((k for k, s in enumerate(found) if type(s) is For), None)
-    return (None, {}) if first is None else (found[first], _known(found[:first]))
-
-
-def _known(found: list) -> dict[Any, E]:
-    """What statements make variables, and the lengths of arrays, of: what they make again is not known."""
-    known: dict[Any, E] = {}
-    for s in found:
-        if type(s) is Assign:
-            told = s.name not in known and all(n in known or n.endswith(".in") for n in variables(s.value))
-            known[s.name] = s.value if told else E("again", (), INT)
-        elif type(s) in (Alloc, View):
-            dims = (
-                s.dims if type(s) is Alloc else [const(1) if p[0] == "new" else p[2] for p in s.spec if p[0] != "index"]
-            )
-            known |= {(s.name, axis): d for axis, d in enumerate(dims)}
-    return known
+    return (None, {}) if first is None else (found[first], defined(found[:first]))
 
 
 def turns(program: Program, values: dict[str, Any]) -> float:

@@ -350,6 +350,25 @@ def assigns_items(f: FunctionType) -> bool:
     return any(i.opname == "STORE_SUBSCR" for i in dis.get_instructions(f))
 
 
+def fills_lists(f: Any) -> bool:
+    """Whether a function of the user's fills lists in loops, or in comprehensions."""
+    inner = f.__func__ if isinstance(f, MethodType) else f
+    if type(inner) is not FunctionType:
+        return False
+    found = _FILLS.get(inner.__code__)
+    if found is None:
+        tree = tree_of(inner)
+        nodes = [] if tree is None else [*ast.walk(tree)]
+        loops = [n for n in nodes if isinstance(n, (ast.For, ast.While))]
+        appends = (isinstance(n, ast.Attribute) and n.attr == "append" for loop in loops for n in ast.walk(loop))
+        made = (isinstance(n, (ast.ListComp, ast.GeneratorExp)) for n in nodes)
+        found = _FILLS[inner.__code__] = any(appends) or any(made)
+    return found
+
+
+_FILLS: weakref.WeakKeyDictionary[CodeType, bool] = weakref.WeakKeyDictionary()
+
+
 def calls_itself(f: FunctionType) -> bool:
     """Whether a function reads its own name, which is its own."""
     code = f.__code__
