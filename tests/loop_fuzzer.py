@@ -59,6 +59,9 @@ return z""",
 ]
 
 
+LISTS = 10**9  # programs from this number on fill lists
+
+
 def function(head, lines):
     return head + "".join(f"    {line}\n" for line in lines)
 
@@ -358,6 +361,47 @@ class Program(Choices):
         return [*before, head, *after, *body, *end]
 
 
+class WithLists(Program):
+    """One that fills two lists: out, of floats, and rows, of arrays such as w."""
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        head, body = self.source.rsplit(HEAD, 1)
+        *body, ends = [line.removeprefix("    ") for line in body.splitlines()]
+        first = self.pick(["out = []", "rows = []"], ["out, rows = [x], [w * 1.0]"], ["out = [0.0, x]", "rows = []"])
+        last = self.pick(
+            *("s += np.sum(np.array(out) ** 2)", "for e in out: s += e * 0.5", "s += sum(out)", "s += len(out)"),
+            *("s += out[-1] * x if out else 0.0", "r += max(out) if len(out) > 1 else s"),
+        )
+        more = self.pick(
+            *("if rows: w = w + np.array(rows).sum(axis=0)", "if rows: w = w + np.stack(rows)[-1] * x"),
+            *("for e in rows: w = w + e", "if len(rows) > 1: s += np.sum(rows[0] * rows[-1])", "t += len(rows)"),
+            *("s += sum([e.sum() for e in rows])", "if rows: s += np.concatenate(rows).sum()"),
+        )
+        self.source = head + function(HEAD, [*first, *body, last, more, ends])
+
+    def statement(self):
+        if self.random.random() > 0.3 or not self.loops:
+            return super().statement()
+        return self.pick(
+            *([f"out.append({self.float(1)})"], [f"out.append({self.float(1)})"], ["out.append(s)"]),
+            *(["rows.append(w * x)"], ["rows.append(w + b[i % 5])"], ["rows.append(w.copy())"], ["rows.append(w)"]),
+            *(["w = w * 0.5 + b[j % 5]", "rows.append(w)"], ["rows.append(np.tanh(b[k % 5]))"]),
+            *(
+                ["if out: s += out[-1] * x"],
+                ["if len(out) > 2: s += out[-2] - out[0]"],
+                ["if rows: s += rows[-1][i % 6]"],
+            ),
+            *(["if rows: w = w + rows[0]"], ["if len(out) > 1: out[-1] += x"], [f"if out: out[0] = {self.float(2)}"]),
+            *(["if len(out) > 3: out.pop()"], ["out.extend([s, r])"], ["z = [e * x for e in out]", "s += sum(z)"]),
+            *(["if len(rows) > 2: rows.pop()"], ["out = [x]"], ["rows = []"], ["out = [e * 0.5 for e in out]"]),
+        )
+
+
+def numbered(seed):
+    return (WithLists if seed >= LISTS else Program)(seed)
+
+
 def arguments(seed, np=numpy):
     """A program's arguments; of one seed in seven, a shows memory of b's."""
     rng = numpy.random.default_rng(seed)
@@ -417,7 +461,7 @@ tally = collections.Counter()
 
 def differs(seed):
     """ "", or how a program differs, eager or under jit, from NumPy's."""
-    program = Program(seed)
+    program = numbered(seed)
     rtol = 1e-5 if "d[" in program.source else 1e-9  # float32, whose functions differ in the last bits
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -449,7 +493,7 @@ def differs(seed):
 # ------------------------------------------------------------------ batches
 def differs_in_batch(seed):
     """ "", or how a program under vmap, with its loops compiled, differs from NumPy's for each example."""
-    program = Program(seed)
+    program = numbered(seed)
     rtol = 1e-5 if "d[" in program.source else 1e-9
     size = 2 + seed % 3
     batches = [arguments(5000 + 7 * (seed + k)) for k in range(size)]
@@ -554,7 +598,7 @@ def along(f, given, step):
 
 def differs_in_gradient(seed):
     """ "", or how the gradients of a program differ: eager ones from differences, those under jit from eager ones."""
-    program = Program(seed)
+    program = numbered(seed)
     with warnings.catch_warnings(), numpy.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         eager = made(program.source, minnp.numpy, f"<fuzzed gradient {seed}>")

@@ -282,3 +282,12 @@ def test_a_customop_composes() -> None:
     close(jacobian(op)(X), onp.diag(first))
     with pytest.raises(minnp.errors.NotDifferentiableError):
         hessian(lambda x: op(x).sum())(X)
+
+
+@pytest.mark.parametrize("join", [np.vstack, np.hstack, np.dstack, lambda rows: np.atleast_2d(*rows)[-1]])
+def test_functions_of_more_arrays_than_others_have_arguments(join: Callable) -> None:
+    joined = lambda x: np.sum(join([x * k for k in range(100)])[-1] ** 2)
+    want = grad(lambda x: np.sum(join([x * k for k in range(3)])[-1] ** 2))(X).size
+    for make in (grad, lambda f: jit(grad(f)), lambda f: grad(jit(f))):
+        found = make(joined)(X)
+        assert found.size == want and onp.isfinite(found).all() and found.any()

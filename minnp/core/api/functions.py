@@ -58,6 +58,7 @@ KNOWN = {*ARRAY_TYPES, *STATIC} - {Host}  # the classes that definitions know; o
 OPERANDS = KNOWN - {range}
 PLAIN = {*KNOWN, *CONTAINERS, Host}
 MISSING = object()
+NOWHERE = 1 << 30  # the position of an argument that a function has not, however many it takes
 
 
 class Entry(Counter):
@@ -379,7 +380,7 @@ def scratch_position(e: Entry) -> int:
             names = () if e.nin is not None else [*inspect.signature(e.host).parameters]
         except (TypeError, ValueError):  # compiled, without a signature
             names = ()
-        e.scratch = next((i for i, name in enumerate(names) if name.startswith("overwrite")), 64)
+        e.scratch = next((i for i, name in enumerate(names) if name.startswith("overwrite")), NOWHERE)
     return e.scratch
 
 
@@ -575,13 +576,13 @@ def out_position(name: str) -> tuple[int, tuple]:
     names = SIGNATURES.get(last)
     if names is None:
         if name.startswith("scipy."):  # whose `mean` of a distribution has other arguments
-            return 64, ()
+            return NOWHERE, ()
         try:
             parameters = inspect.signature(getattr(onp, last)).parameters.values()
         except (AttributeError, TypeError, ValueError):  # no function of that name, or one that shows no signature
-            return 64, ()
+            return NOWHERE, ()
         names = tuple([p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)])
-    place = names.index("out") if "out" in names else 64
+    place = names.index("out") if "out" in names else NOWHERE
     return place, names[place + 1 :]
 
 

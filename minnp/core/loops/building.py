@@ -215,6 +215,9 @@ class Building(Chosen):
     def np_arange(self, args: list, kwargs: dict) -> Array:
         if kwargs or not 1 <= len(args) <= 3:
             raise self.fail("np.arange of these arguments")
+        kinds = [a.kind.code if isinstance(a, E) and len(a.kinds) == 1 else "" for a in args]
+        if "f8" in kinds and {*kinds} <= {"f8", "i8"}:
+            return self.arange_of_floats(args)
         ends = [self.length(a) for a in args]
         start, stop, step = {1: [const(0), *ends, const(1)], 2: [*ends, const(1)], 3: ends}[len(ends)]
         by = self.whole_number(step)
@@ -228,6 +231,30 @@ class Building(Chosen):
             self.emit(Store(out.name, (index[0],), self.cast(value, Kind("i8"))))
 
         self.over(out.dims, one)
+        return out
+
+    def arange_of_floats(self, args: list[E]) -> Array:
+        """np.arange of ends of which one is a float: its second number is start + step, and the rest are apart by that
+        less start."""
+        kind = Kind("f8")
+        zero, one = const(0.0, kind), const(1.0, kind)
+        ends = [self.frozen(self.cast(a, kind)) for a in args]
+        start, stop, step = {1: [zero, *ends, one], 2: [*ends, one], 3: ends}[len(ends)]
+        self.check(E("ne", (step, zero), BOOL, 0, 1))
+        count = E("ceil", (E("div", (E("sub", (stop, start), kind), step), kind),), kind)
+        count = self.temporary(count)
+        self.check(E("within", (count, const(-(2.0**40), kind), const(2.0**40, kind)), BOOL))
+        count = self.greatest(self.temporary(E("cast", (count,), INT, -(2**40), 2**40)), const(0))
+        out = self.new([self.frozen(count)], kind, False)
+        second = self.temporary(E("add", (start, step), kind))
+        apart = self.temporary(E("sub", (second, start), kind))
+
+        def put(index: list[E]) -> None:
+            far = E("add", (start, E("mul", (self.cast(index[0], kind), apart), kind)), kind)
+            at = E("select", (E("eq", (index[0], const(1)), BOOL, 0, 1), second, far), kind)
+            self.emit(Store(out.name, (index[0],), at))
+
+        self.over(out.dims, put)
         return out
 
     def np_linspace(self, args: list, kwargs: dict) -> Array:

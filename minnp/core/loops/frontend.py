@@ -310,7 +310,7 @@ class Translator(Building):
         self.found = found
         self.scopes: list[Scope] = []
         self.by_value = False  # whether names that stand for several arrays are arrays that are written
-        self.columns: dict[str, list[E]] = {}  # of lists, then: of which shape their items are
+        self.columns: dict[str, list[list[E]]] = {}  # of lists, then: the shapes of what is appended
         self.fields: dict[str, Any] = {}  # what is found outside, by the variable that it is
         self.exchanged: set[str] = set()  # names whose arrays others are bound to
         self.copies: dict[str, tuple[str, frozenset[str], E]] = {}  # of what name's array, its roots, which it was
@@ -394,7 +394,7 @@ class Translator(Building):
         """Room for one item more, of this shape, in a column."""
         held = self.stands_for(variable)
         if self.by_value:
-            self.columns[variable] = dims
+            self.columns.setdefault(variable, []).append(dims)
             return self.emit(Check(E("lt", (count, held.dims[0]), BOOL, 0, 1), "crowded"))
         with self.into([]) as grow:
             room = self.greatest(self.temporary(self.binary("mul", count, const(2))), const(16))
@@ -661,7 +661,7 @@ class Translator(Building):
             if not self.by_value:
                 self.rebind(variable, self.new([const(16) if room is None else room], kind, False))
             elif room is not None:
-                self.columns[variable] = []
+                self.columns.setdefault(variable, []).append([])
                 self.emit(Check(E("le", (room, self.stands_for(variable).dims[0]), BOOL, 0, 1), "crowded"))
         if growing.several:
             number = E("var", ("<lists>",), INT, FRESH, 2**42)
@@ -1602,6 +1602,7 @@ class Translator(Building):
             start, stop, step, items = over
             var = self.fresh("turn")
             self.program.kinds[var] = INT
+            self.program.loops.add(var)
             down = step.high < 0
             low, high = (start.low, stop.high - 1) if not down else (stop.low + 1, start.high)
             turn = E("var", (var,), INT, low, max(low, high))
@@ -3088,7 +3089,7 @@ class Translator(Building):
 
     def matrix_function(self, name: str, a: Array, b: Array) -> Any:
         """One of matrices.py of these arrays, which it may write to: a matrix, and one with as many rows."""
-        kind = a.kind
+        kind, self.program.factorises = a.kind, True
         self.alike(a.dims[0], a.dims[1])
         self.alike(a.dims[0], b.dims[0])
         self.check(E("le", (a.dims[0], const(matrices.MOST)), BOOL, 0, 1))
@@ -3979,15 +3980,20 @@ def _make_columns(t: Translator, program: Program) -> None:
             raise LookupError(e)
         return E(e.op, tuple([before(a) if isinstance(a, E) else a for a in e.args]), e.kind, e.low, e.high)
 
+    def known_before(shape: list[E]) -> list[E] | None:
+        try:
+            return [before(d) for d in shape]
+        except LookupError:
+            return None
+
     capacity = f"{CAPACITY}.in"
     if t.columns:
         program.kinds[capacity] = INT
         program.inputs.append(Input(capacity, INT, None, False, CAPACITY))
-    for variable, dims in t.columns.items():
-        try:
-            dims = [before(d) for d in dims]
-        except LookupError:
-            raise NotUnderstood("the derivative of a list of arrays whose shapes the loop finds", t.line) from None
+    for variable, shapes in t.columns.items():
+        dims = next((dims for shape in shapes if (dims := known_before(shape)) is not None), None)
+        if dims is None:
+            raise NotUnderstood("the derivative of a list of arrays whose shapes the loop finds", t.line)
         program.body.insert(0, Alloc(variable, (E("var", (capacity,), INT, 1, 2**40), *dims), False))
 
 

@@ -334,6 +334,8 @@ class Program:
         self.beginning: tuple | None = None  # as runtime.turns found it
         self.file, self.line = "", 0
         self.mark = "~"  # behind the names of cotangents, with the order of the derivative
+        self.factorises = False  # whether it solves equations (matrices.py)
+        self.loops: set[str] = set()  # the variables of loops of the source's, beside those over elements of arrays
         self.nested = False  # whether it is a loop of loops
         self.elements = False  # whether it reads or writes single elements, or runs until something holds
 
@@ -396,11 +398,16 @@ def mapped(body: list, one: Callable[[E], E], last: Callable = lambda s: s) -> l
     return out
 
 
-def multiplies(body: list, within: int = 0) -> bool:
-    """Whether matrices are multiplied, which BLAS does in less time than loops: three loops of sums in any order."""
+def multiplies(program: Program) -> bool:
+    """Whether matrices are multiplied or factorised, which BLAS and LAPACK may do in less time than loops."""
+    return program.factorises or products_in(program.body)
+
+
+def products_in(body: list, within: int = 0) -> bool:
+    """Whether statements are three loops of sums in any order."""
     for s in body:
         depth = within + 1 if type(s) is For and not s.exact else 0
-        if depth == 3 or any(multiplies(part, depth) for part in parts(s)):
+        if depth == 3 or any(products_in(part, depth) for part in parts(s)):
             return True
     return False
 

@@ -55,20 +55,16 @@ from .ir import (
     ROOM,
     WORD,
     Alloc,
-    Assign,
     Check,
     E,
     For,
     Program,
-    View,
     While,
-    const,
     constant,
     defined,
     kind_of,
     multiplies,
     statements,
-    variables,
 )
 from .lowering import NotLowered
 from .numbers import EXACT
@@ -307,7 +303,7 @@ class LoopRow(Primitive):
             Pieces(piece, code, turns, LEAST if type(code.program) is Batched else 0)
         count = lambda metas, params, out: operations(code.program, metas)
         super().__init__("loop", code.call, **rules, saves="in", flops=count)
-        self.code, self.program, self.multiplies = code, code.program, multiplies(code.program.body)
+        self.code, self.program, self.multiplies = code, code.program, multiplies(code.program)
         self.derivatives: dict[tuple, Any] = {}
         self.slices: dict[frozenset, tuple] = {}
         self.of: tuple[LoopRow, Sequence[bool]] | None = None  # whose cotangents it computes, and of which inputs
@@ -816,7 +812,7 @@ def _run(
     followed = traced and any(map(_rewritten, raw))
     if program.moving and not found.by_values and followed:
         return _run_by_value(site, f, found, given, names, values)
-    if not (program.elements or site.optional) and _few(found.row, values):
+    if not program.elements and (followed or not site.optional) and _few(found.row, values):
         return None
     arrays = [(i, x) for i, x in zip(program.inputs, inputs) if i.ndim is not None]
     if traced:  # numbers of a capture that ended
@@ -1222,19 +1218,23 @@ def _one(x: Any, y: Any) -> bool:
 def _few(row: LoopRow, values: dict[str, Any]) -> bool:
     """Whether a loop is a few steps of large arrays, recorded one after the other: the graph has better ways with them
     (all cores, BLAS, steps of a stencil together)."""
-    if row.program.nested:
+    program = row.program
+    if program.nested:
         return False
-    count = turns(row.program, values)
-    if not FEW < count <= MANY or row.program.lists:
+    if not program.loops:
+        return not any(type(s) is While for s in statements(program.body))
+    count = turns(program, values)
+    if not FEW < count <= MANY or program.lists:
         return count <= FEW
     large = MATRIX if row.multiplies else LARGE
     return any(onp.size(x) >= large for x in values.values())
 
 
 def _beginning(program: Program) -> tuple[For | None, dict]:
-    """(the first loop, what its ends are made of)."""
+    """(the first loop of the source, what its ends are made of)."""
     found = statements(program.body)
-    first = next((k for k, s in enumerate(found) if type(s) is For), None)
+    loops = [k for k, s in enumerate(found) if type(s) is For]
+    first = next((k for k in loops if found[k].var in program.loops), loops[0] if loops else None)
     return (None, {}) if first is None else (found[first], defined(found[:first]))
 
 

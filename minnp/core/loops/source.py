@@ -360,8 +360,9 @@ def fills_lists(f: Any) -> bool:
         tree = tree_of(inner)
         nodes = [] if tree is None else [*ast.walk(tree)]
         loops = [n for n in nodes if isinstance(n, (ast.For, ast.While))]
-        appends = (isinstance(n, ast.Attribute) and n.attr == "append" for loop in loops for n in ast.walk(loop))
-        made = (isinstance(n, (ast.ListComp, ast.GeneratorExp)) for n in nodes)
+        appends = (isinstance(n, ast.Attribute) and n.attr in OF_LISTS for loop in loops for n in ast.walk(loop))
+        repeated = lambda n: isinstance(n, ast.BinOp) and any(isinstance(x, ast.List) for x in (n.left, n.right))
+        made = (isinstance(n, (ast.ListComp, ast.GeneratorExp)) or (loops and repeated(n)) for n in nodes)
         found = _FILLS[inner.__code__] = any(appends) or any(made)
     return found
 
