@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import importlib.util
 import itertools
 from collections import namedtuple
@@ -291,3 +292,14 @@ def test_functions_of_more_arrays_than_others_have_arguments(join: Callable) -> 
     for make in (grad, lambda f: jit(grad(f)), lambda f: grad(jit(f))):
         found = make(joined)(X)
         assert found.size == want and onp.isfinite(found).all() and found.any()
+
+
+def test_members_of_enumerations_are_numbers() -> None:
+    class Level(enum.IntEnum):
+        HIGH = 2
+
+    weighted = lambda x: x[0] * Level.HIGH + x.sum() * Level.HIGH
+    close(weighted(np.array(X)), 2 * X[0] + 2 * X.sum())
+    close(jit(weighted)(np.array(X)), 2 * X[0] + 2 * X.sum())
+    close(grad(weighted)(X), onp.array([4.0, 2.0, 2.0]))
+    close(vmap(weighted)(X[None]), onp.array([2 * X[0] + 2 * X.sum()]))

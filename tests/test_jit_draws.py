@@ -13,6 +13,7 @@ import minnp.numpy as np
 from minnp import jit
 from minnp.core.rows.state import state
 
+ComplexWarning = (numpy.exceptions if hasattr(numpy, "exceptions") else numpy).ComplexWarning
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
 
 
@@ -226,3 +227,20 @@ def test_old_streams_choose_of_one_axis():
     f = jit(lambda x: np.random.choice(x))
     with pytest.raises(ValueError, match="1-dimensional"):
         f(np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("name", ["normal", "laplace", "exponential", "uniform"])
+def test_parameters_that_are_complex_are_refused_as_by_numpy(name):
+    def draw(mean, seed):
+        return getattr(np.random.default_rng(seed), name)(mean)
+
+    for mean in (1 + 1j, numpy.array([1 + 1j, 2.0])):
+        with pytest.raises(TypeError) as ours:
+            jit(draw)(mean, 1)
+        with pytest.raises(TypeError) as theirs:
+            getattr(numpy.random.default_rng(1), name)(mean)
+        assert str(ours.value) == str(theirs.value)
+    with pytest.warns(ComplexWarning):
+        found = jit(draw)(numpy.complex128(1 + 1j), 1)
+    with pytest.warns(ComplexWarning):
+        assert found == getattr(numpy.random.default_rng(1), name)(numpy.complex128(1 + 1j))

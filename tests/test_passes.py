@@ -113,6 +113,21 @@ def test_common_subexpressions_are_computed_once() -> None:
         onp.testing.assert_array_equal(onp.asarray(a), onp.asarray(b))
 
 
+def test_numbers_of_other_types_are_other_inputs() -> None:
+    def f(x: Any) -> Any:
+        wide = np.zeros(1)
+        wide[0] += x[0]
+        return 0.0 + x[0], np.float64(0.0) + x[0], np.complex128(0) + x[0], 0j + x[0], -0j + x[0], wide
+
+    x = np.array([1.1], np.float16)
+    found = fx.common_subexpressions(fx.symbolic_trace(f))(x)
+    for a, b in zip(found, f(x), strict=True):
+        assert a.dtype == b.dtype and repr(a) == repr(b)
+    compiled = jit(f)
+    for _ in range(3):
+        assert repr(compiled(x)) == repr(f(x))
+
+
 def test_two_results_are_two_arrays() -> None:
     for f in (lambda x: (x + 1, x + 1), lambda x: ((x + 1).T, (x + 1)[0])):
         gm = fx.symbolic_trace(f)

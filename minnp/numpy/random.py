@@ -61,6 +61,10 @@ def _refused(base: type, name: str, width: Any, *parameters: Any) -> None:
         getattr(stream, name)(*[_onp.asarray(concretize(p, Constant)) for p in parameters])
 
 
+def _complex(*parameters: Any) -> bool:
+    return any(isinstance(p, complex) or getattr(getattr(p, "dtype", None), "kind", "") == "c" for p in parameters)
+
+
 def _population(x: Any) -> Any:
     """What NumPy draws from: the items of a sequence, or a number, which stands for those below it."""
     if isinstance(x, (list, tuple)):
@@ -74,6 +78,8 @@ def _definitions(draw: Callable, base: type) -> dict[str, Callable]:
 
     def located(name: str) -> Callable:
         def definition(loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+            if _complex(loc, scale):  # of which NumPy warns, or which it refuses
+                return draw(name, loc, scale, size)
             _refused(base, name, scale, loc, scale)
             return loc + scale * draw(name, 0.0, 1.0, _shape(size, loc, scale))
 
@@ -81,6 +87,8 @@ def _definitions(draw: Callable, base: type) -> dict[str, Callable]:
 
     def scaled(name: str) -> Callable:
         def definition(scale: Any = 1.0, size: Any = None) -> Any:
+            if _complex(scale):
+                return draw(name, scale, size)
             _refused(base, name, scale, scale)
             return scale * draw(name, 1.0, _shape(size, scale))
 
@@ -88,6 +96,8 @@ def _definitions(draw: Callable, base: type) -> dict[str, Callable]:
 
     def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         low, high = (as_array(v) if isinstance(v, (list, tuple)) else v for v in (low, high))
+        if _complex(low, high):
+            return draw("uniform", low, high, size)
         _refused(base, "uniform", high - low, low, high)
         return low + (high - low) * draw("uniform", 0.0, 1.0, _shape(size, low, high))
 

@@ -208,8 +208,8 @@ def opened(x: Any) -> Any:
 
 
 def is_sequence(t: type) -> bool:
-    """Whether NumPy reads instances of a class element by element."""
-    return hasattr(t, "__len__") and hasattr(t, "__getitem__")
+    """Whether NumPy reads instances of a class element by element. (An Enum has a length, its members none.)"""
+    return all(any(name in vars(c) for c in t.__mro__) for name in ("__len__", "__getitem__"))
 
 
 def _made(cls: type, *args: Any, **kwargs: Any) -> Any:

@@ -55,8 +55,10 @@ def _key(x: Any) -> Any:
         return ("dict", *((k, _key(v)) for k, v in sorted(x.items())))
     if isinstance(x, slice):
         return ("slice", _key(x.start), _key(x.stop), _key(x.step))
-    if isinstance(x, float):
+    if type(x) is float:  # not NumPy's, which makes other dtypes
         return ("float", x.hex())  # 0.0 and -0.0 differ
+    if type(x) is complex:
+        return ("complex", x.real.hex(), x.imag.hex())
     if isinstance(x, (onp.ndarray, onp.generic)):
         return ("array", id(x)) if x.dtype.hasobject else ("array", x.dtype.str, x.shape, x.tobytes())
     try:
