@@ -401,7 +401,7 @@ def test_a_loop_that_multiplies_matrices_is_timed_beside_python():
     for h in (f, g):
         h(w, 200)
         ((path,),) = h.paths.values()
-        assert path.doubtful == "its loops, in which matrices are multiplied or factorised,"
+        assert path.doubtful == "its loops, with operations on whole arrays,"
     for _ in range(20):
         assert close(f(w, 200), recurrent(w, 200), 1e-12)
         assert close(g(w, 200), grad(recurrent)(w, 200), 1e-12)

@@ -90,8 +90,8 @@ class Specialisation:
         self.constants = {k: c for k, c in captured.constants.items() if isinstance(c, Host)}
         self.unrolled = unrolled(captured.graph)
         self.doubtful = f"its {self.unrolled} steps, loops unrolled," if self.unrolled else ""
-        if not self.unrolled and any(is_loop(n) and n.target.multiplies for n in captured.graph.nodes):
-            self.doubtful = "its loops, in which matrices are multiplied or factorised,"
+        if not self.unrolled and any(is_loop(n) and n.target.doubtful for n in captured.graph.nodes):
+            self.doubtful = "its loops, with operations on whole arrays,"
         steps = [n for n in captured.graph.nodes if n.op == "call_function" and isinstance(n.target, Primitive)]
         self.loops = any(map(is_loop, steps))
         self.divided = self.loops and len(steps) > 1

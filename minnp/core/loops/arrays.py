@@ -641,6 +641,7 @@ class Arrays(Noting):
 
     def extreme(self, name: str, x: Lazy, kind: Kind) -> E:
         out, at = self.fresh("best"), self.fresh("at")
+        self.program.vectors = True
         self.program.kinds[out], self.program.kinds[at] = x.kind, INT
         for d in x.dims:
             self.check(E("gt", (self.temporary(d), const(0)), BOOL, 0, 1))

@@ -32,6 +32,9 @@ class Static:
         self.value, self.source = value, source
 
 
+SORTED = 1000  # items: NumPy sorts more of them in less time
+
+
 class InColumns:
     """A list, or a dict, that is kept in columns: frontend.Growing. `axes`: of the arrays in it; 0 of numbers"""
 
@@ -426,6 +429,8 @@ class Building(Chosen):
         """Sort an array with one axis in place: Shell's method, with gaps that are halved (D. L. Shell, 1959)."""
         if a.ndim != 1 or a.kind.letter not in "iuf":
             raise self.fail("a sort of this")
+        self.program.vectors = True
+        self.check(E("le", (self.temporary(a.dims[0]), const(SORTED)), BOOL, 0, 1))
         if a.kind.letter == "f":  # NaN is behind all others
             self.over(a.dims, lambda k: self.check(E("eq", (x := self.element(a, k), x), BOOL, 0, 1)))
 

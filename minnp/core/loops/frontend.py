@@ -3089,7 +3089,7 @@ class Translator(Building):
 
     def matrix_function(self, name: str, a: Array, b: Array) -> Any:
         """One of matrices.py of these arrays, which it may write to: a matrix, and one with as many rows."""
-        kind, self.program.factorises = a.kind, True
+        kind, self.program.vectors = a.kind, True
         self.alike(a.dims[0], a.dims[1])
         self.alike(a.dims[0], b.dims[0])
         self.check(E("le", (a.dims[0], const(matrices.MOST)), BOOL, 0, 1))

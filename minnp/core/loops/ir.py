@@ -228,6 +228,9 @@ class Leave(NamedTuple):
     label: str
 
 
+# functions that NumPy computes several numbers at a time of, and compiled code one
+SCALAR = {"sin", "cos", "tan", "sinh", "cosh", "arcsin", "arccos", "arctan", "atan2", "arcsinh", "arccosh", "arctanh"}
+SCALAR |= {"cbrt", "hypot", "fmod"}
 ROOM = ("full", "crowded")  # errors of a tape, and of lists, that are too short
 TAPE = "<tape>"  # which no variable of a program is called
 CAPACITY = "<capacity>"  # how many items lists have room for, in programs that have derivatives
@@ -334,7 +337,7 @@ class Program:
         self.beginning: tuple | None = None  # as runtime.turns found it
         self.file, self.line = "", 0
         self.mark = "~"  # behind the names of cotangents, with the order of the derivative
-        self.factorises = False  # whether it solves equations (matrices.py)
+        self.vectors = False  # whether it sorts, solves equations or looks for extremes, for which NumPy has vector code
         self.loops: set[str] = set()  # the variables of loops of the source's, beside those over elements of arrays
         self.nested = False  # whether it is a loop of loops
         self.elements = False  # whether it reads or writes single elements, or runs until something holds
@@ -399,12 +402,20 @@ def mapped(body: list, one: Callable[[E], E], last: Callable = lambda s: s) -> l
 
 
 def multiplies(program: Program) -> bool:
-    """Whether matrices are multiplied or factorised, which BLAS and LAPACK may do in less time than loops."""
-    return program.factorises or products_in(program.body)
+    """Whether matrices are multiplied, which BLAS does in less time than loops: three loops of sums in any order."""
+    return products_in(program.body)
+
+
+def rivalled(program: Program) -> bool:
+    """Whether NumPy may be faster at what a program does with whole arrays."""
+    if program.vectors or multiplies(program):
+        return True
+    loops = [s for s in statements(program.body) if type(s) is For and s.var not in program.loops]
+    inside = (e for loop in loops for s in statements(loop.body) for e in expressions(s))
+    return any(x.op in SCALAR for e in inside for x in walk(e))
 
 
 def products_in(body: list, within: int = 0) -> bool:
-    """Whether statements are three loops of sums in any order."""
     for s in body:
         depth = within + 1 if type(s) is For and not s.exact else 0
         if depth == 3 or any(products_in(part, depth) for part in parts(s)):

@@ -64,6 +64,7 @@ from .ir import (
     defined,
     kind_of,
     multiplies,
+    rivalled,
     statements,
 )
 from .lowering import NotLowered
@@ -290,7 +291,7 @@ class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
 
-    __slots__ = ("code", "derivatives", "multiplies", "of", "program", "roomy", "slices", "threaded", "together")
+    __slots__ = ("code", "derivatives", "doubtful", "multiplies", "of", "program", "roomy", "slices", "threaded", "together")
 
     def __init__(self, code: Code) -> None:
         rules = {"vjp": Joint(self.cotangents), "jvp": Joint(self.tangents), "batch": self.examples}
@@ -304,6 +305,7 @@ class LoopRow(Primitive):
         count = lambda metas, params, out: operations(code.program, metas)
         super().__init__("loop", code.call, **rules, saves="in", flops=count)
         self.code, self.program, self.multiplies = code, code.program, multiplies(code.program)
+        self.doubtful = rivalled(code.program)
         self.derivatives: dict[tuple, Any] = {}
         self.slices: dict[frozenset, tuple] = {}
         self.of: tuple[LoopRow, Sequence[bool]] | None = None  # whose cotangents it computes, and of which inputs
@@ -902,7 +904,7 @@ def _run(
                     out = found.code.run(raw, found.code.in_place, streams)
             seconds = perf_counter() - began if streams is None else streams.seconds
             site.pace.machine = seconds
-            site.pace.doubtful = found.row.multiplies or (bool(program.lists) and seconds < BRIEF)
+            site.pace.doubtful = found.row.doubtful or (bool(program.lists) and seconds < BRIEF)
     except Unnoted:
         if not found.noting:
             found.noting = True

@@ -378,7 +378,10 @@ def calls_itself(f: FunctionType) -> bool:
             return f.__closure__[code.co_freevars.index(f.__name__)].cell_contents is f  # type: ignore[index]
         except ValueError:
             return False
-    return f.__name__ in code.co_names and f.__globals__.get(f.__name__) is f
+    if f.__name__ not in code.co_names or f.__globals__.get(f.__name__) is not f:
+        return False
+    # which may be an attribute of that name, as in `def exp(x): return np.exp(x)`
+    return any(i.argval == f.__name__ for i in dis.get_instructions(f) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
 
 
 def call_of(f: FunctionType) -> Site:
