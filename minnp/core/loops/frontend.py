@@ -233,6 +233,7 @@ class Part(NamedTuple):
 
 
 EMPTY = object()  # {}
+WRITTEN = "the derivative of a name that stands for several arrays, of which one is written in place"
 PART, FRESH = "a part", 1 << 20  # no root's name; the number of the first array made in a loop
 
 
@@ -310,7 +311,9 @@ class Translator(Building):
         self.found = found
         self.scopes: list[Scope] = []
         self.by_value = False  # whether names that stand for several arrays are arrays that are written
-        self.columns: dict[str, list[list[E]]] = {}  # of lists, then: the shapes of what is appended
+        # of lists, then: the shapes of what is appended; of arrays made at the start: of what they are bound to
+        self.columns: dict[str, list[list[E]]] = {}
+        self.early: set[str] = set()  # names whose own arrays are made there
         self.fields: dict[str, Any] = {}  # what is found outside, by the variable that it is
         self.exchanged: set[str] = set()  # names whose arrays others are bound to
         self.copies: dict[str, tuple[str, frozenset[str], E]] = {}  # of what name's array, its roots, which it was
@@ -1147,13 +1150,20 @@ class Translator(Building):
             raise self.fail(f"the derivative of {variable}, which is another name of an array")
         if shown:
             self.shown.add(array.root)
-        if first:
+        if first and variable in self.early:
+            self.own.add(variable)
+            target = self.program.arrays[variable] = Array(variable, array.kind, array.ndim, variable)
+            self.columns[variable] = [list(array.dims)]
+        elif first:
             self.own.add(variable)
             target = self.new(array.dims, array.kind, False, variable)
         elif variable not in self.own:
             self.program.rebound.add(variable)
-        elif bound is not target:  # on some ways it is not there
-            raise self.fail(f"the derivative of {variable}, an array that is bound first at several places")
+        elif variable in self.early:
+            self.columns[variable].append(list(array.dims))
+        elif bound is not target:  # on some ways it is not there: it is made at the start of the program
+            self.early.add(variable)
+            raise Anew
         for a, b in zip(array.dims, target.dims):
             self.alike(a, b)
         lazy = self.lazy(array)
@@ -1194,11 +1204,30 @@ class Translator(Building):
         return made
 
     def written(self, array: Array) -> None:
-        named = array.root in self.moving or array.root in self.copies or array.root in self.taken
-        if self.by_value and (named or array.root in self.shown):
-            raise self.fail("the derivative of a name that stands for several arrays, of which one is written in place")
+        root = array.root
+        if self.by_value and root in self.moving:
+            self.stands_alone(root)
+        elif self.by_value and (root in self.copies or root in self.taken or root in self.shown):
+            raise self.fail(WRITTEN)
         self.touched |= self.roots(array)
         super().written(array)
+
+    def stands_alone(self, variable: str) -> None:
+        """Before what a name stands for is written in place, where it has an array of its own: nobody else may have the
+        one that it stands for. Of inputs a check says that it is none of them."""
+        roots = self.moving[variable].roots | self.moving[variable].found
+        held = [x for scope in self.scopes for n, x in scope.names.items() if scope.prefix + n != variable]
+        while held:
+            x = held.pop()
+            held += x.items if isinstance(x, Tup) else []
+            if isinstance(x, Array) and self.taken.get(x.root) == variable:
+                raise self.fail(WRITTEN)
+        if PART in roots or any(source == variable for source, _, _ in self.copies.values()):
+            raise self.fail(WRITTEN)
+        for k, i in enumerate(self.program.inputs):
+            if i.name in roots:
+                number = E("var", (f"{variable}!",), INT, -1, 2**42)
+                self.check(E("ne", (number, const(k)), BOOL, 0, 1))
 
     def stands_for(self, variable: str) -> Array:
         """The array that a variable stands for now."""
@@ -3766,6 +3795,7 @@ def translate(
     displayed: set[str] = set()
     maybe: set[str] = set()
     exchanged: set[str] = set()
+    early: set[str] = set()
     if any(not g.fixed for g in lists.values()) and by_value:
         raise NotUnderstood("the derivative of a list", tree.lineno)
     deadline = budget.Deadline()
@@ -3775,7 +3805,7 @@ def translate(
         program = Program(name)
         t = Translator(program, known, rounds, found)
         t.flags, t.moving, t.tuples, t.by_value, t.deadline = flags, moving, tuples, by_value, deadline
-        t.unsettled, t.exchanged, t.unbound = unsettled, exchanged, unbound
+        t.unsettled, t.exchanged, t.unbound, t.early = unsettled, exchanged, unbound, early
         t.recursive, t.defined, t.lists, t.displayed, t.initial = recursive, {}, lists, displayed, given
         t.nones, t.maybe = set(), maybe
         t.notes, t.origin = None if noted is None else {}, noted
@@ -3966,8 +3996,8 @@ def _apart(t: Translator, program: Program) -> None:
 
 
 def _make_columns(t: Translator, program: Program) -> None:
-    """Allocates the columns of lists that stay where they are. Raises NotUnderstood where the shapes of their items are
-    not known by then."""
+    """Allocates the columns of lists that stay where they are, and the arrays of names that are bound first at several
+    places. Raises NotUnderstood where their shapes are not known by then."""
     known, inputs = defined(statements(program.body)), {i.name for i in program.inputs}
 
     def before(e: E) -> E:
@@ -3987,14 +4017,16 @@ def _make_columns(t: Translator, program: Program) -> None:
             return None
 
     capacity = f"{CAPACITY}.in"
-    if t.columns:
+    if t.columns.keys() - t.early:
         program.kinds[capacity] = INT
         program.inputs.append(Input(capacity, INT, None, False, CAPACITY))
     for variable, shapes in t.columns.items():
         dims = next((dims for shape in shapes if (dims := known_before(shape)) is not None), None)
         if dims is None:
-            raise NotUnderstood("the derivative of a list of arrays whose shapes the loop finds", t.line)
-        program.body.insert(0, Alloc(variable, (E("var", (capacity,), INT, 1, 2**40), *dims), False))
+            what = f"{variable}, an array of" if variable in t.early else "a list of arrays of"
+            raise NotUnderstood(f"the derivative of {what} a shape that the loop finds", t.line)
+        room = () if variable in t.early else (E("var", (capacity,), INT, 1, 2**40),)
+        program.body.insert(0, Alloc(variable, (*room, *dims), False))
 
 
 def _which(t: Translator, program: Program, variable: str) -> None:

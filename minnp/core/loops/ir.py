@@ -337,7 +337,7 @@ class Program:
         self.beginning: tuple | None = None  # as runtime.turns found it
         self.file, self.line = "", 0
         self.mark = "~"  # behind the names of cotangents, with the order of the derivative
-        self.vectors = False  # whether it sorts, solves equations or looks for extremes, for which NumPy has vector code
+        self.vectors = False  # whether it sorts, solves or looks for extremes, for which NumPy has vector code
         self.loops: set[str] = set()  # the variables of loops of the source's, beside those over elements of arrays
         self.nested = False  # whether it is a loop of loops
         self.elements = False  # whether it reads or writes single elements, or runs until something holds

@@ -75,7 +75,17 @@ from .printing import as_python, text_of
 from .products import deep
 from .proved import proved
 from .simplified import seen, sliced_to, summed
-from .source import Site, assigns_items, call_of, calls_itself, fills_lists, recursive, rewritten, say
+from .source import (
+    Site,
+    assigns_items,
+    call_of,
+    calls_itself,
+    fills_lists,
+    recursive,
+    rewritten,
+    say,
+    writes_rebound,
+)
 from .threaded import LEAST, Pieces, cut
 from .warned import asked
 
@@ -109,9 +119,9 @@ def staged(f: Any) -> Any:
 
 
 def followed(f: Any) -> Any:
-    """A function of the user's as gradients, tangents and batches run it: one that fills lists is one program where it
-    can be one, which no list leaves."""
-    return (fills_lists(f) and whole(f)) or staged(f)
+    """A function of the user's as gradients, tangents and batches run it: one that fills lists, or writes to arrays of
+    names that it binds anew, is one program where it can be one, which no list leaves, and whose arrays are its own."""
+    return ((fills_lists(f) or writes_rebound(f)) and whole(f)) or staged(f)
 
 
 def whole(f: Any) -> Any:
@@ -291,7 +301,8 @@ class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
 
-    __slots__ = ("code", "derivatives", "doubtful", "multiplies", "of", "program", "roomy", "slices", "threaded", "together")
+    __slots__ = ("code", "derivatives", "doubtful", "multiplies", "of", "program", "roomy", "slices")
+    __slots__ += ("threaded", "together")
 
     def __init__(self, code: Code) -> None:
         rules = {"vjp": Joint(self.cotangents), "jvp": Joint(self.tangents), "batch": self.examples}

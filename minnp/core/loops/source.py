@@ -367,6 +367,27 @@ def fills_lists(f: Any) -> bool:
     return found
 
 
+def writes_rebound(f: Any) -> bool:
+    """Whether a function of the user's writes in place to what a name stands for that it also binds to other arrays, in
+    a loop: whose array that is before the loop only the function tells."""
+    inner = f.__func__ if isinstance(f, MethodType) else f
+    if type(inner) is not FunctionType:
+        return False
+    found = _WRITES.get(inner.__code__)
+    if found is None:
+        tree = tree_of(inner)
+        loops = [] if tree is None else [n for n in ast.walk(tree) if isinstance(n, (ast.For, ast.While))]
+        bound, written = set(), set()
+        for n in (n for loop in loops for n in ast.walk(loop)):
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+                bound.add(n.id)
+            elif isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name):
+                written.add(n.value.id)
+        found = _WRITES[inner.__code__] = bool(bound & written)
+    return found
+
+
+_WRITES: weakref.WeakKeyDictionary[CodeType, bool] = weakref.WeakKeyDictionary()
 _FILLS: weakref.WeakKeyDictionary[CodeType, bool] = weakref.WeakKeyDictionary()
 
 
