@@ -347,6 +347,15 @@ def tuples_exchanged(x, i):
     return p, q
 
 
+def tuples_among_tuples(x, i):
+    n = 0
+    for k in range(9):
+        n += (i[k], i[k + 1]) in ((1, 3), (3, 1), (1, 2, 3), (i[0], i[1]))
+        n += 100 * ((k, x[k]) not in [(0, x[0]), (4, x[4]), [4, x[4]]])
+        n += 10000 * ((k % 3, k % 2) in {(1, 1), (2, 0)})
+    return n
+
+
 def the_same_nan(x, i):
     n = 0
     for k in range(10):
@@ -448,6 +457,7 @@ PROGRAMS += [a_module_in_a_comprehension_alone, floats_in_arrays_of_integers, pl
 PROGRAMS += [generators, names_of_generators_are_their_own, comprehensions, walrus, rounding, backwards, membership]
 PROGRAMS += [ranges_that_conditions_choose, tuples_that_conditions_choose, indices_of_arrays]
 PROGRAMS += [starred, lists_as_indices, functions, tuples_bound_anew, tuples_exchanged, the_same_nan]
+PROGRAMS += [tuples_among_tuples]
 PROGRAMS += [returns_a_tuple, may_return_numbers_of_several_types, returns_an_array, returns_its_argument]
 PROGRAMS += [branches_that_are_not_reached, branches_that_are_reached, medians_and_sorted_rows, rows_of_tuples]
 PROGRAMS += [

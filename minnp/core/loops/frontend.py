@@ -2447,11 +2447,16 @@ class Translator(Building):
                             if left.value == item.value:
                                 return const(isinstance(op, ast.In)), second
                             continue
-                        one, other = self.number(left), self.number(item)
-                        if one.kind.letter in "fc" and other.kind.letter in "fc":  # a NaN is in what holds the same one
-                            one = self.frozen(one)
-                            self.check(E("eq", (one, one), BOOL, 0, 1))
-                        same = self.truth(self.binary("eq", one, other))
+                        if isinstance(left, Tup) and isinstance(item, Tup):
+                            if left.listed != item.listed or len(left.items) != len(item.items):
+                                continue
+                            same = self.in_order("eq", left, item)
+                        else:
+                            one, other = self.number(left), self.number(item)
+                            if one.kind.letter in "fc" and other.kind.letter in "fc":  # a NaN may be itself
+                                one = self.frozen(one)
+                                self.check(E("eq", (one, one), BOOL, 0, 1))
+                            same = self.truth(self.binary("eq", one, other))
                         found = (
                             same if found.op == "const" and not found.args[0] else E("or", (found, same), BOOL, 0, 1)
                         )
