@@ -144,11 +144,13 @@ class Trial:
 
     doubtful   what may take longer (Specialisation): every call is seen, by the C part none; "" where paths are many
     brief      whether it is doubtful in calls alone that take less than BRIEF: those of a few turns, or numbers
+    loops      whether it is for what its loops do
     """
 
-    def __init__(self, calls: int, paths: int, doubtful: str = "", brief: bool = False) -> None:
+    def __init__(self, calls: int, paths: int, doubtful: str = "", brief: bool = False, loops: bool = False) -> None:
         self.calls, self.paths, self.doubtful, self.brief = calls, paths, doubtful, brief
         self.timed = FEW if doubtful else TIMED
+        self.most = 3 * PLAIN if loops else PLAIN  # the function's loops, too, are timed beside Python meanwhile
         self.by_paths: list[float] = []
         self.plain: list[float] = []
 
@@ -161,7 +163,7 @@ class Trial:
         """Whether more calls are to be timed."""
         long = self.plain and self.plain[-1] > max(LONG_CALL, LONGER * min(self.by_paths))
         known = self.brief and len(self.by_paths) >= self.timed and min(self.by_paths) > BRIEF
-        return len(self.plain) < PLAIN and not long and not known
+        return len(self.plain) < self.most and not long and not known
 
     def usual(self, calls: int) -> float:
         """The seconds of a call: of many paths, those that the C part serves, by the path that held last, take hardly
@@ -172,7 +174,7 @@ class Trial:
         usual = self.usual(calls)
         # the C part, which serves later calls, takes less than what is timed here
         clear = 2 if self.brief or (self.doubtful and usual <= WORTH) else 1
-        return len(self.plain) == PLAIN and clear * min(self.plain) < usual
+        return len(self.plain) == self.most and clear * min(self.plain) < usual
 
     def why(self) -> str:
         """What is said of paths that take longer."""
@@ -425,7 +427,9 @@ class Jitted(Dispatch):
         """What was timed of so many paths."""
         trial = self.trials.get(exact)
         if trial is None or paths >= 2 * trial.paths:
-            facts = (doubtful.doubtful, doubtful.brief) if doubtful is not None and paths < MANY_PATHS else ()
+            facts: tuple = ()
+            if doubtful is not None and paths < MANY_PATHS:
+                facts = doubtful.doubtful, doubtful.brief, not (doubtful.brief or doubtful.unrolled)
             trial = self.trials[exact] = Trial(self.calls, paths, *facts)
         return trial
 

@@ -6,6 +6,7 @@ the caller's own arguments; containers among them are changed as the function ch
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,6 +26,7 @@ from ..graph.outputs import Outside, Shown
 from ..graph.placement import SEVERAL, by_rows, device_of, stay
 from ..graph.streams import streams
 from ..llvm import engine as native
+from ..loops import VECTOR
 from ..passes import fuse_elementwise, optimize
 from ..rows import budget
 from ..rows.primitive import Meta, Primitive
@@ -41,6 +43,15 @@ UNROLLED = 2_500  # nodes of a graph that is still made machine code
 STEPS, TURNS = 64, 4  # nodes of a graph, and how many a line of the program has, that may be those of unrolled loops
 LARGE = 1 << 14  # elements of an array that threads may share
 BLAS = ("linalg.", "einsum", "npx.conv")  # rows whose kernels leave the sharing to BLAS
+
+
+def rivalled(node: Node) -> bool:
+    """Whether a node is a loop at whose operations on arrays, as large as these, NumPy may be faster."""
+    if not is_loop(node):
+        return False
+    size = lambda n: math.prod(getattr(n.meta.get("value"), "shape", ()))
+    large = any(size(n) >= VECTOR for n in node.all_input_nodes)
+    return node.target.multiplies or (node.target.doubtful and large)
 
 
 class Specialisation:
@@ -90,7 +101,7 @@ class Specialisation:
         self.constants = {k: c for k, c in captured.constants.items() if isinstance(c, Host)}
         self.unrolled = unrolled(captured.graph)
         self.doubtful = f"its {self.unrolled} steps, loops unrolled," if self.unrolled else ""
-        if not self.unrolled and any(is_loop(n) and n.target.doubtful for n in captured.graph.nodes):
+        if not self.unrolled and any(map(rivalled, captured.graph.nodes)):
             self.doubtful = "its loops, with operations on whole arrays,"
         steps = [n for n in captured.graph.nodes if n.op == "call_function" and isinstance(n.target, Primitive)]
         self.loops = any(map(is_loop, steps))

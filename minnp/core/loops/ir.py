@@ -231,6 +231,7 @@ class Leave(NamedTuple):
 # functions that NumPy computes several numbers at a time of, and compiled code one
 SCALAR = {"sin", "cos", "tan", "sinh", "cosh", "arcsin", "arccos", "arctan", "atan2", "arcsinh", "arccosh", "arctanh"}
 SCALAR |= {"cbrt", "hypot", "fmod"}
+VECTOR = 128  # numbers in an array from which on that may matter
 ROOM = ("full", "crowded")  # errors of a tape, and of lists, that are too short
 TAPE = "<tape>"  # which no variable of a program is called
 CAPACITY = "<capacity>"  # how many items lists have room for, in programs that have derivatives

@@ -53,6 +53,7 @@ from .ir import (
     KINDS,
     NONE,
     ROOM,
+    VECTOR,
     WORD,
     Alloc,
     Check,
@@ -915,7 +916,9 @@ def _run(
                     out = found.code.run(raw, found.code.in_place, streams)
             seconds = perf_counter() - began if streams is None else streams.seconds
             site.pace.machine = seconds
-            site.pace.doubtful = found.row.doubtful or (bool(program.lists) and seconds < BRIEF)
+            large = any(onp.size(v) >= VECTOR for v in inputs)
+            site.pace.doubtful = found.row.multiplies or (found.row.doubtful and large)
+            site.pace.doubtful |= bool(program.lists) and seconds < BRIEF
     except Unnoted:
         if not found.noting:
             found.noting = True

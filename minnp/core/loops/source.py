@@ -368,8 +368,8 @@ def fills_lists(f: Any) -> bool:
 
 
 def writes_rebound(f: Any) -> bool:
-    """Whether a function of the user's writes in place to what a name stands for that it also binds to other arrays, in
-    a loop: whose array that is before the loop only the function tells."""
+    """Whether a function of the user's writes in place to what a name stands for from turn to turn of a loop, which
+    binds it to other arrays, too: whose array that is before the loop only the function tells."""
     inner = f.__func__ if isinstance(f, MethodType) else f
     if type(inner) is not FunctionType:
         return False
@@ -377,14 +377,15 @@ def writes_rebound(f: Any) -> bool:
     if found is None:
         tree = tree_of(inner)
         loops = [] if tree is None else [n for n in ast.walk(tree) if isinstance(n, (ast.For, ast.While))]
-        bound, written = set(), set()
-        for n in (n for loop in loops for n in ast.walk(loop)):
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
-                bound.add(n.id)
-            elif isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) and isinstance(n.value, ast.Name):
-                written.add(n.value.id)
-        found = _WRITES[inner.__code__] = bool(bound & written)
+        found = _WRITES[inner.__code__] = any(writes_what_it_binds(loop) for loop in loops)
     return found
+
+
+def writes_what_it_binds(loop: ast.For | ast.While) -> bool:
+    nodes = [*ast.walk(loop)]
+    bound = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    stores = [n.value for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    return bool(bound & {n.id for n in stores if isinstance(n, ast.Name)} - bound_first(loop))
 
 
 _WRITES: weakref.WeakKeyDictionary[CodeType, bool] = weakref.WeakKeyDictionary()
