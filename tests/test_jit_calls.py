@@ -238,3 +238,16 @@ def test_a_compiled_function_goes_with_what_it_compiled():
     alive = made()
     gc.collect()
     assert alive() is None
+
+
+def test_arguments_that_contain_themselves():
+    def weighed(tree, x):
+        return sum(child["w"] * x.sum() for child in tree["children"] if child["parent"] is tree)
+
+    tree = {"children": []}
+    tree["children"] += [{"parent": tree, "w": 2.0}, {"parent": None, "w": 5.0}]
+    endless = [1.0]
+    endless.append(endless)
+    for _ in range(3):
+        assert jit(weighed)(tree, np.ones(3)) == 6.0
+        assert jit(lambda items, x: items[1][1][0] * x.sum())(endless, np.ones(3)) == 3.0

@@ -223,3 +223,14 @@ def test_ranges_of_floats():
         assert jit(sampled)(P, *ends) == pytest.approx(float(sampled(P, *ends)), rel=1e-14)
     with pytest.raises(ZeroDivisionError):
         jit(sampled)(P, 0.0, 1.0, 0.0)
+
+
+def test_functions_that_are_called():
+    def loss(p, n):
+        return trajectory(p, n) * 2.0 + states(p, n)
+
+    for make in (lambda f: grad(jit(f)), lambda f: jit(grad(f))):
+        minnp.report(reset=True)
+        for n in (20, 20, 33):
+            numpy.testing.assert_allclose(make(loss)(P, n), grad(loss)(P, n), rtol=1e-10)
+        assert stays_in_python() == []

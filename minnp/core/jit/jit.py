@@ -280,7 +280,11 @@ class Jitted(Dispatch):
         out = None
         leaves: list = []
         marked = self._marked(args, kwargs) if self.static else (args, kwargs)
-        shape = open_tree(marked, leaves)
+        try:
+            shape = open_tree(marked, leaves)
+        except RecursionError:
+            self._reports("an argument contains itself")
+            return self._eager(args, kwargs)
         values = [read(x) if type(x) in ARRAY_TYPES else numpys_own(x) for x in leaves]
         backend = None
         if any(type(v) is Tracer or (type(v) is Buffer and steps_back(x, v)) for x, v in zip(leaves, values)):

@@ -207,10 +207,11 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
             inner = called(own)
             inner = inner.rewritten if type(inner) is Whole else inner
             return g if inner is own else MethodType(inner, of)
-        key = g, g.__code__
+        make = followed if state.tapes else staged
+        key = g, g.__code__, make
         found = known.get(key)
         if found is None:
-            found = staged(g)
+            found = make(g)
             if len(known) < MOST:
                 known[key] = found
         return found.rewritten if type(found) is Whole and found.rests() else found
