@@ -159,3 +159,50 @@ def test_second_gradients_are_the_differences_of_the_first(f):
     for k in range(2):
         e = step * numpy.eye(2)[k]
         assert found[k] == pytest.approx((slope(P + e) - slope(P - e)) / (2 * step), rel=1e-5, abs=1e-5)
+
+
+class Cell:
+    def __init__(self, w):
+        self.w, self.h, self.c = w, np.zeros(2), np.zeros(2)
+
+    def step(self, x):
+        z = np.tanh(self.w * x + self.h[::-1])
+        self.c = 0.5 * self.c + z
+        self.h = np.tanh(self.c) * z
+        return self.h
+
+
+def steps_of_an_object(p, n):
+    cell, total = Cell(p), 0.0
+    for k in range(n):
+        total += np.sum(cell.step(k * 0.1) ** 2)
+    return total + np.sum(cell.c)
+
+
+def an_attribute_kept_before(p, n):
+    cell = Cell(p)
+    kept = cell.h
+    for k in range(n):
+        cell.h = 0.9 * cell.h + np.tanh(cell.w * k + cell.c)
+    return np.sum(cell.h) + np.sum(kept)
+
+
+def attributes_exchanged(p, n):
+    cell = Cell(p)
+    cell.h = cell.h + p
+    for _ in range(n):
+        cell.h, cell.c = cell.c, cell.h * cell.w
+    return np.sum(cell.h + 2 * cell.c)
+
+
+@pytest.mark.parametrize("f", [steps_of_an_object, an_attribute_kept_before, attributes_exchanged])
+def test_arrays_that_are_attributes(f):
+    for make in (lambda f: grad(jit(f)), lambda f: jit(grad(f))):
+        minnp.report(reset=True)
+        compiled = make(f)
+        for n in (30, 30, 41):
+            numpy.testing.assert_allclose(compiled(P, n), grad(f)(P, n), rtol=1e-10)
+        left = [r["why"] for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+        assert f is attributes_exchanged or left == []
+        for n in (2, 1, 0):
+            numpy.testing.assert_allclose(compiled(P, n), grad(f)(P, n), rtol=1e-10)

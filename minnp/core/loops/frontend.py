@@ -3962,7 +3962,7 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
         if variable not in t.moving:
             _output(t, program, variable, False)
         elif by_value:
-            raise NotUnderstood(f"the derivative of {source[2]}, which the loop binds", t.line)
+            _which(t, program, variable)
         else:
             program.results.append((variable, t.stands_for(variable).name))
     if "<returned>" in t.known and t.known["<returned>"].kinds:

@@ -975,7 +975,7 @@ def _run(
         names = [i.name for i, _ in arrays if i.written]
     for name, others in program.shown.items():
         which = next((other for flag, other in others.items() if said[flag]), None)
-        if which == (name, True) and given[name][0] == "unbound":
+        if which == (name, True) and name in given and given[name][0] == "unbound":
             continue
         if which is None:
             results[name] = array_of(out[names.index(name)])
