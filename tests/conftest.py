@@ -8,6 +8,7 @@ import itertools
 import os
 import re
 import sys
+import tempfile
 import zlib
 from collections.abc import Callable, Generator
 from types import ModuleType
@@ -35,11 +36,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(trylast=True)  # after pytest's handler of faults
 def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # which the workers of xdist have
+        keep_temporary_files_together(config)
     if config.getoption("--accelerator"):
         from tests import accelerator
 
         if not accelerator.missing():
             accelerator.watch()
+
+
+def keep_temporary_files_together(config: pytest.Config) -> None:
+    """Temporary files of a run lie in one folder, which is removed at its end: processes that are killed, and libraries,
+    leave some behind. pytest's own folders are where they always are."""
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    folder = tempfile.TemporaryDirectory(prefix="minnp-tests-", ignore_cleanup_errors=True)
+    config.add_cleanup(folder.cleanup)
+    tempfile.tempdir = os.environ["TMPDIR"] = folder.name
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
