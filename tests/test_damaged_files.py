@@ -3,6 +3,7 @@
 `python tests/test_damaged_files.py 100000` damages as many of them, and says how many were read and how many refused.
 """
 
+import hashlib
 import io
 import os
 import pickle
@@ -23,7 +24,7 @@ import minnp
 import minnp.numpy as np
 from minnp import symbol as sym
 from minnp.errors import SymbolError
-from minnp.nn import checkpoint
+from minnp.nn import checkpoint, datasets
 
 pytestmark = pytest.mark.either("files, which Python reads")
 UNPICKLED = []
@@ -34,7 +35,7 @@ def whole(kind, folder):
     """The bytes of a good file."""
     path = folder / "whole"
     x = np.arange(6.0).reshape(2, 3)
-    if kind == "checkpoint":
+    if kind.startswith("checkpoint"):
         checkpoint.save(path, {"w": x, "b": np.ones(2, "f4")}, {"epoch": 3})
         return path.read_bytes()
     if kind == ".params":
@@ -43,6 +44,11 @@ def whole(kind, folder):
     if kind == "-symbol.json":
         net = sym.Activation(sym.FullyConnected(sym.Variable("x"), name="fc", num_hidden=3), act_type="relu")
         return sym.SoftmaxOutput(sym.BatchNorm(net), name="softmax").tojson().encode()
+    if kind == "CIFAR-10 batch":
+        pixels = numpy.arange(2 * 3072).reshape(2, 3072).astype(numpy.uint8)
+        return pickle.dumps({b"data": pixels, b"labels": [3, 4], b"batch_label": b"one"}, protocol=2)
+    if kind == "idx":
+        return b"\0\0\x0d\2" + struct.pack(">II", 2, 3) + numpy.arange(6, dtype=">f4").tobytes()
     file = io.BytesIO()
     if kind == ".npz":
         np.savez(file, w=x, b=np.ones(2))
@@ -61,15 +67,31 @@ def read_symbol(path):
     return net.list_arguments(), net.tojson()
 
 
+def read_signed(path):
+    """As one who means harm damages a checkpoint: with the checksum of what it holds now."""
+    content, signed = path.read_bytes()[:-32], path.with_name("signed")
+    signed.unlink(missing_ok=True)
+    signed.write_bytes(content + hashlib.sha256(content).digest())
+    return checkpoint.load(signed)
+
+
+def read_split(path):
+    return minnp.distributed.load(path, minnp.distributed.init().split(0))
+
+
 # How each kind is read, and what its reader may raise. NumPy's readers raise what zipfile and its own parser do.
 NUMPYS = (ValueError, OSError, EOFError, KeyError, SyntaxError, NotImplementedError, RuntimeError, TypeError)
 NUMPYS += (MemoryError, zipfile.BadZipFile, tokenize.TokenError, zlib.error, struct.error)
 READERS = {
     "checkpoint": (checkpoint.load, (checkpoint.CheckpointError,)),
+    "checkpoint with a checksum": (read_signed, (checkpoint.CheckpointError,)),
     ".params": (lambda path: sym.params.load(str(path)), (ValueError,)),
     "-symbol.json": (read_symbol, (SymbolError,)),
     ".npz": (read_archive, NUMPYS),
     ".npy": (np.load, NUMPYS),
+    "split array": (read_split, (ValueError, OSError)),
+    "CIFAR-10 batch": (datasets.read_cifar_python, (datasets.DataFileError,)),
+    "idx": (datasets.read_idx, (datasets.DataFileError,)),
 }
 
 
@@ -124,7 +146,7 @@ class Harm:
         return exec, ("import os; os.environ['MINNP_HARM'] = 'done'",)
 
 
-@pytest.mark.parametrize("kind", [*READERS, "CIFAR-10", "split array", "a model's parameters"])
+@pytest.mark.parametrize("kind", [*READERS, "a model's parameters"])
 def test_a_pickle_in_the_place_of_a_file_is_refused_and_not_read(kind, tmp_path, monkeypatch):
     monkeypatch.delenv("MINNP_HARM", raising=False)
     path = tmp_path / "data_batch_1"
@@ -132,11 +154,6 @@ def test_a_pickle_in_the_place_of_a_file_is_refused_and_not_read(kind, tmp_path,
     before = len(UNPICKLED)
     if kind in READERS:
         read, refusals = READERS[kind]
-    elif kind == "CIFAR-10":
-        read, refusals = minnp.nn.datasets.read_cifar_python, (minnp.nn.datasets.DataFileError,)
-    elif kind == "split array":
-        layout = minnp.distributed.init().split(0)
-        read, refusals = (lambda path: minnp.distributed.load(path, layout)), (ValueError,)
     else:
         path = path.rename(tmp_path / "model.params")
         read, refusals = (
@@ -146,7 +163,18 @@ def test_a_pickle_in_the_place_of_a_file_is_refused_and_not_read(kind, tmp_path,
     with pytest.raises(refusals):
         read(path)
     assert "MINNP_HARM" not in os.environ
-    assert len(UNPICKLED) == before or kind == "CIFAR-10"  # whose reader names what it refuses
+    assert len(UNPICKLED) == before or kind == "CIFAR-10 batch"  # whose reader names what it refuses
+
+
+def test_what_is_no_split_array_is_refused(tmp_path):
+    path = tmp_path / "several.npz"
+    numpy.savez(path, x=numpy.ones(2))
+    with pytest.raises(ValueError, match=r"several.npz is an archive of several arrays, which np.load reads"):
+        read_split(path)
+    spoilt = whole(".npy", tmp_path).replace(b": (2, 3)", b"\xbb`2, 3)")  # which most of Python's tokenizers refuse
+    path.write_bytes(spoilt)
+    with pytest.raises(ValueError, match=r"several.npz is not a whole .npy file: |Cannot parse header"):
+        read_split(path)
 
 
 def test_an_object_in_an_archive_is_unpickled_only_when_that_is_asked_for(tmp_path):

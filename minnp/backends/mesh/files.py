@@ -72,7 +72,8 @@ def load(path: str | os.PathLike, layout: Layout) -> Any:
 
     path   of a file that every rank sees
 
-    The file may be of any number of ranks, or of np.save. Raises ValueError for objects, which would be a pickle.
+    The file may be of any number of ranks, or of np.save. Raises ValueError for a damaged file, an archive of several
+    arrays (.npz), and objects, which would be a pickle.
 
     Raises TypeError where `layout` is none.
 
@@ -87,12 +88,26 @@ def load(path: str | os.PathLike, layout: Layout) -> Any:
     mesh, out = layout.mesh, []
 
     def get() -> None:
-        file = onp.load(os.fspath(path), mmap_mode="r", allow_pickle=False)
+        file = opened(os.fspath(path))
         on = fitted(layout.on, file.ndim)
         out.append(Part(mesh, file.shape, on, onp.array(file[place(mesh, file.shape, on)])))
 
     together(mesh, f"load {os.fspath(path)}", get)
     return array_of(Buffer(out[0], layout.device))
+
+
+def opened(path: str) -> onp.ndarray:
+    """The array of a .npy file, whose elements are read where they are asked for."""
+    try:
+        found = onp.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError):
+        raise
+    except Exception as error:  # of many kinds, as NumPy parses what the file says of its array with Python's parser
+        raise ValueError(f"{path} is not a whole .npy file: {type(error).__name__}: {error}") from error
+    if not isinstance(found, onp.ndarray):
+        found.close()
+        raise ValueError(f"{path} is an archive of several arrays, which np.load reads; load takes a .npy file")
+    return found
 
 
 def reserve(file: int, size: int) -> None:
