@@ -46,8 +46,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def keep_temporary_files_together(config: pytest.Config) -> None:
-    """Temporary files of a run lie in one folder, which is removed at its end: processes that are killed, and libraries,
-    leave some behind. pytest's own folders are where they always are."""
+    """Temporary files of a run lie in one folder, which is removed at its end: libraries, and processes that are
+    killed, leave some behind. pytest's own folders are where they always are."""
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     folder = tempfile.TemporaryDirectory(prefix="minnp-tests-", ignore_cleanup_errors=True)
     config.add_cleanup(folder.cleanup)
