@@ -7,7 +7,7 @@ from minnp import grad
 import importlib
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # What a gradient records and what jit knows is shared between threads, and guarded by the interpreter's lock alone.
 if not getattr(sys, "_is_gil_enabled", lambda: True)():
@@ -24,6 +24,27 @@ from .core.rows.budget import set_compile_budget, set_gradient_budget
 from .core.rows.policy import get_global_policy, policy, set_backend, set_global_policy, wrap_policy
 from .core.rows.report import report, reset_report
 from .core.transforms.grad import grad, grad_and_loss, stop_gradient, value_and_grad, vjp
+
+if TYPE_CHECKING:  # what is imported when it is first asked for, below
+    from . import distributed, errors, fx, kvstore, nn, npx, scipy, symbol, testing, utils
+    from .core.graph.embedding import Function
+    from .core.jit.jit import jit
+    from .core.transforms.derivatives import (
+        checkpoint,
+        custom_jvp,
+        custom_vjp,
+        elementwise_grad,
+        hessian,
+        hvp,
+        jacobian,
+        make_ggnvp,
+    )
+    from .core.transforms.jvp import jvp
+    from .core.transforms.vmap import vmap
+    from .dispatch.policy import AutoBlacklistPolicy, OnlyMXNetPolicy, OnlyNumPyPolicy, PreferMXNetPolicy
+    from .fx.variables import Variable
+    from .fx.variables import compile as compile
+    from .symbol.model import load_mxnet
 
 # Imported when first asked for: a program that only computes does not wait for them.
 _LATE = {
@@ -67,18 +88,22 @@ _ELSEWHERE = {
     "tensor": "np.array of minnp.numpy",
     "while_loop": "Python's `while`, which jit compiles",
 }
-_MODULES = ("distributed", "fx", "kvstore", "nn", "npx", "scipy", "symbol", "testing")
+_MODULES = ("distributed", "errors", "fx", "kvstore", "nn", "npx", "scipy", "symbol", "testing", "utils")
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f".{name}", __name__)
-    if name not in _LATE:
-        known = f"np.{name} of minnp.numpy" if name in numpy.__all__ else None
-        meant = _ELSEWHERE.get(name, known)
-        instead = f"; here it is {meant}" if meant else ""
-        raise AttributeError(f"module 'minnp' has no attribute {name!r}{instead}", name=name, obj=sys.modules[__name__])
-    return getattr(importlib.import_module(_LATE[name], __name__), name)
+if not TYPE_CHECKING:  # which know every name from above
+
+    def __getattr__(name: str) -> Any:
+        if name in _MODULES:
+            return importlib.import_module(f".{name}", __name__)
+        if name not in _LATE:
+            known = f"np.{name} of minnp.numpy" if name in numpy.__all__ else None
+            meant = _ELSEWHERE.get(name, known)
+            instead = f"; here it is {meant}" if meant else ""
+            raise AttributeError(
+                f"module 'minnp' has no attribute {name!r}{instead}", name=name, obj=sys.modules[__name__]
+            )
+        return getattr(importlib.import_module(_LATE[name], __name__), name)
 
 
 def __dir__() -> list[str]:

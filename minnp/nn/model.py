@@ -16,7 +16,7 @@ import os
 import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import minnp.numpy as np
 
@@ -309,12 +309,14 @@ class Layer:
     def forward(self, *inputs: Any, **options: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} must define forward")
 
-    def __getattr__(self, name: str) -> Any:
-        """AttributeError that says what does here what other libraries have under this name."""
-        if name in ELSEWHERE:
-            said = f"{type(self).__name__!r} object has no attribute {name!r}; here it is {ELSEWHERE[name]}"
-            raise AttributeError(said, name=name, obj=self)
-        return object.__getattribute__(self, name)  # the error of a property, or Python's own
+    if not TYPE_CHECKING:  # for type checkers a layer has what its class has
+
+        def __getattr__(self, name: str) -> Any:
+            """AttributeError that says what does here what other libraries have under this name."""
+            if name in ELSEWHERE:
+                said = f"{type(self).__name__!r} object has no attribute {name!r}; here it is {ELSEWHERE[name]}"
+                raise AttributeError(said, name=name, obj=self)
+            return object.__getattribute__(self, name)  # the error of a property, or Python's own
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         try:
@@ -456,7 +458,7 @@ class ModelBase(Layer):
         return evaluate(self, x, y, batch_size, metrics)
 
     @checks.named()
-    def predict(self, x: Any, batch_size: int = 128) -> Any:
+    def predict(self, x: Any, batch_size: int = 128) -> np.ndarray:
         """The outputs of forward in "test" mode for all examples, [N, ...]."""
         from .training import predict
 

@@ -134,6 +134,7 @@ from numpy import vectorize as vectorize
 from numpy import void as void
 
 class ndarray(_np.ndarray[_S, _D]):
+    def __buffer__(self, flags: int, /) -> memoryview: ...  # NumPy's stub has it from Python 3.12 on
     def asnumpy(self) -> _np.ndarray[_S, _D]: ...
     def wait_to_read(self) -> None: ...
     @property

@@ -81,7 +81,7 @@ random = Random("_random_", "_sample_", "_")
 
 
 def __dir__() -> list[str]:
-    return sorted({*OWN, *(n for n in OPERATORS if not n.startswith("_"))})
+    return sorted({*__all__, *(n for n in OPERATORS if not n.startswith("_"))})
 
 
 # ------------------------------------------------------------------ functions of symbols or numbers
@@ -158,10 +158,10 @@ def histogram(a: Symbol, bins: Any = 10, range: Any = None, **kwargs: Any) -> Sy
     return function("_histogram")(a, bin_cnt=bins, range=range, **kwargs)
 
 
-OWN = (
-    "AttrScope", "CustomOp", "CustomOpProp", "Executor", "Group", "Model", "NameManager", "OPERATORS", "Prefix",
+__all__ = [
+    "OPERATORS", "AttrScope", "CustomOp", "CustomOpProp", "Executor", "Group", "Model", "NameManager", "Prefix",
     "Symbol", "Variable", "arange", "contrib", "eye", "from_mxnet", "fromjson", "full", "histogram", "hypot", "image",
     "linalg", "linspace", "load", "load_checkpoint", "load_json", "load_mxnet", "load_params", "maximum", "minimum",
     "np", "npx", "ones", "pow", "power", "random", "register", "save_checkpoint", "save_params", "sparse", "split_v2",
     "to_mxnet", "var", "zeros",
-)  # fmt: skip
+]  # fmt: skip

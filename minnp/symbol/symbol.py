@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as onp
 
@@ -103,6 +103,17 @@ class Symbol:
     __slots__ = ("__weakref__", "_heads")
     __array_priority__ = 1000.0
     __array_ufunc__ = None  # NumPy's numbers leave operators to us
+    if TYPE_CHECKING:  # made from the tables below
+
+        def __neg__(self) -> Symbol: ...
+        def __abs__(self) -> Symbol: ...
+        def _operate(self, other: Symbol | complex | onp.generic, /) -> Symbol: ...
+        def __eq__(self, other: Any, /) -> Symbol: ...  # type: ignore[override]
+        def __ne__(self, other: Any, /) -> Symbol: ...  # type: ignore[override]
+        def __getattr__(self, name: str) -> Any: ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _operate
+        __mod__ = __rmod__ = __pow__ = __rpow__ = __gt__ = __ge__ = __lt__ = __le__ = _operate
 
     def __init__(self, heads: Sequence[Entry]) -> None:
         self._heads = list(heads)

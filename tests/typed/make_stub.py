@@ -141,6 +141,7 @@ COMPARE = "lt le gt ge eq ne"
 
 NDARRAY = """
 class ndarray(_np.ndarray[_S, _D]):
+    def __buffer__(self, flags: int, /) -> memoryview: ...  # NumPy's stub has it from Python 3.12 on
     def asnumpy(self) -> _np.ndarray[_S, _D]: ...
     def wait_to_read(self) -> None: ...
     @property

@@ -13,7 +13,7 @@ import inspect
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as onp
 
@@ -92,6 +92,18 @@ class Proxy:
     """
 
     _cell: Any
+    if TYPE_CHECKING:  # made from tables, below
+
+        def _operate(self, other: Any, /) -> Any: ...
+        def __neg__(self) -> Any: ...
+        def __abs__(self) -> Any: ...
+        def __invert__(self) -> Any: ...
+        def __eq__(self, other: Any, /) -> Any: ...
+        def __ne__(self, other: Any, /) -> Any: ...
+
+        __add__ = __sub__ = __mul__ = __truediv__ = __floordiv__ = __mod__ = __pow__ = __matmul__ = _operate
+        __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __rfloordiv__ = __rmod__ = __rpow__ = __rmatmul__ = _operate
+        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __lt__ = __le__ = __gt__ = __ge__ = _operate
 
     def __init__(self, node: Node, tracer: Any = None, kind: str = "array") -> None:
         if tracer is None:

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as onp
 
@@ -62,6 +62,8 @@ LIMIT = 32  # paths per key, and keys per function, before jit says that a funct
 
 
 CONTAINERS, LONG = (list, tuple, dict), 32  # and how many items an argument has that may have too many to look at
+P = ParamSpec("P")
+R = TypeVar("R")
 COMPILERS = ("auto", "llvm", "numpy", *backends.names())
 
 
@@ -222,8 +224,12 @@ def _of_function(name: str, do: Callable) -> Callable:
     return lambda self, *value: do(self.function, name, *value)
 
 
-class Jitted(Dispatch):
+class Jitted(Dispatch, Generic[P, R]):
     """A compiled function; made by `jit`."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
     def __init__(self, f: Callable, limit: int, compiler: str = "auto", static: Sequence[str | int] = ()) -> None:
         functools.update_wrapper(self, f, updated=())
@@ -888,6 +894,24 @@ def _defined_at(f: Any) -> str:
     return f", defined at {code.co_filename}:{code.co_firstlineno}," if code else ""
 
 
+@overload  # type checkers would take the first of a ufunc's own signatures alone
+def jit(f: onp.ufunc, *args: Any, **options: Any) -> Jitted[..., Any]: ...
+@overload
+def jit(
+    f: Callable[P, R],
+    *,
+    limit: int = LIMIT,
+    compiler: str = "auto",
+    static: str | int | Sequence[str | int] = (),
+) -> Jitted[P, R]: ...
+@overload
+def jit(
+    f: None = None,
+    *,
+    limit: int = LIMIT,
+    compiler: str = "auto",
+    static: str | int | Sequence[str | int] = (),
+) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 @without(
     static_argnums="static= takes places as well as names",
     static_argnames="static= takes names as well as places",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as onp
 
@@ -20,7 +20,14 @@ from . import rematerialisation
 from .grad import LEAVES, absent, argument_value, function_of, grad, has_slope, position, staged, vjp, with_slope
 from .jvp import jvp
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+@overload  # type checkers would take the first of a ufunc's own signatures alone
+def elementwise_grad(f: onp.ufunc, *args: Any, **options: Any) -> Callable[..., Any]: ...
+@overload
+def elementwise_grad(f: Callable[P, Any], argnum: Any = 0) -> Callable[P, Any]: ...
 def elementwise_grad(f: Callable, argnum: Any = 0) -> Callable:
     """A function that returns dy_i/dx_i for a function that acts element by element (the gradient of its sum).
 
@@ -44,6 +51,10 @@ def _basis(x: ndarray) -> list[onp.ndarray]:
     return out
 
 
+@overload
+def jacobian(f: onp.ufunc, *args: Any, **options: Any) -> Callable[..., Any]: ...
+@overload
+def jacobian(f: Callable[P, Any], argnum: int | str = 0, mode: str = "reverse") -> Callable[P, Any]: ...
 def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Callable:
     """A function that returns the Jacobian of f with respect to one argument: shape [*out, *in].
 
@@ -137,6 +148,10 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
     return jac
 
 
+@overload
+def hessian(f: onp.ufunc, *args: Any, **options: Any) -> Callable[..., Any]: ...
+@overload
+def hessian(f: Callable[P, Any], argnum: int | str = 0) -> Callable[P, Any]: ...
 def hessian(f: Callable, argnum: int | str = 0) -> Callable:
     """A function that returns the Hessian of a scalar f with respect to one argument: shape [*in, *in].
 
@@ -274,6 +289,10 @@ def _seeds(g: Any, y: Any) -> tuple:
     return tuple(array_of(onp.zeros(o.shape, o.dtype) if c is None else c) for c, o in zip(g, y, strict=True))
 
 
+@overload
+def checkpoint(f: onp.ufunc, *args: Any, **options: Any) -> Callable[..., Any]: ...
+@overload
+def checkpoint(f: Callable[P, R]) -> Callable[P, R]: ...
 def checkpoint(f: Callable) -> Callable:
     """f, whose intermediate results are not kept for the gradient but computed again when it is needed.
 
@@ -296,7 +315,7 @@ def checkpoint(f: Callable) -> Callable:
     return rematerialised
 
 
-class custom_vjp:
+class custom_vjp(Generic[P, R]):
     """A function with a reverse rule of its own.
 
         @custom_vjp
@@ -307,7 +326,7 @@ class custom_vjp:
     backward   (saved, g) -> one cotangent per positional argument (None: nothing flows), in minnp.numpy or plain NumPy
     """
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable[P, R]) -> None:
         function_of("custom_vjp", function)
         functools.update_wrapper(self, function)
         self.function = function
@@ -318,7 +337,7 @@ class custom_vjp:
     def __reduce__(self) -> str:
         return self.__qualname__  # as functions, whose copies they are themselves
 
-    def defvjp(self, forward: Callable, backward: Callable) -> custom_vjp:
+    def defvjp(self, forward: Callable, backward: Callable) -> custom_vjp[P, R]:
         """Set the rule; returns the function. Raises TypeError for what is no function."""
         for part, rule in (("forward", forward), ("backward", backward)):
             if not callable(rule):
@@ -326,7 +345,7 @@ class custom_vjp:
         self.forward, self.backward = forward, backward
         return self
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.backward is None or self.forward is None:
             name = self.function.__name__
             raise TypeError(f"{name} has no rule yet: call {name}.defvjp(forward, backward)")
@@ -384,7 +403,7 @@ def _positional(function: Callable, args: tuple, kwargs: dict) -> tuple:
     return bound.args
 
 
-class custom_jvp:
+class custom_jvp(Generic[P, R]):
     """A function with a forward rule of its own, from which its reverse rule is transposed too.
 
         @custom_jvp
@@ -394,7 +413,7 @@ class custom_jvp:
     The rule must be linear in the tangents and written with minnp.numpy.
     """
 
-    def __init__(self, function: Callable) -> None:
+    def __init__(self, function: Callable[P, R]) -> None:
         function_of("custom_jvp", function)
         functools.update_wrapper(self, function)
         self.function = function
@@ -403,12 +422,12 @@ class custom_jvp:
     def __reduce__(self) -> str:
         return self.__qualname__
 
-    def defjvp(self, rule: Callable) -> custom_jvp:
+    def defjvp(self, rule: Callable) -> custom_jvp[P, R]:
         """Set the rule (primals, tangents) -> (result, its tangent); returns the function."""
         self.rule = rule
         return self
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.rule is None:
             raise TypeError(f"{self.function.__name__} has no rule yet: call {self.function.__name__}.defjvp(rule)")
         if state.busy and (tracer := recording()) is not None:

@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast, overload
 
 import numpy as onp
 
@@ -23,6 +23,7 @@ from ..rows.value import STAND_INS, Buffer, Host, Tracer, concrete
 from .tape import INEXACT, GradTrace
 
 F = TypeVar("F", bound=Callable)
+P = ParamSpec("P")
 
 # (function, capture or None) -> the function with its loops compiled; set by core.loops, which imports this module
 staging: Any = None
@@ -347,6 +348,10 @@ def argument_numbers(argnum: Any, argnums: Any = None) -> tuple[tuple, Callable[
     return numbers, operator.itemgetter(0) if len(numbers) == 1 else list
 
 
+@overload  # type checkers would take the first of a ufunc's own signatures alone
+def grad(f: onp.ufunc, *args: Any, **options: Any) -> Callable[..., Any]: ...
+@overload
+def grad(f: Callable[P, Any], argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable[P, Any]: ...
 def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
     """A function that returns the gradient of f with respect to its argument(s).
 
@@ -378,7 +383,7 @@ def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = F
     return gradient
 
 
-def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
+def grad_and_loss(f: Callable[P, Any], argnum: Any = 0) -> Callable[P, tuple[Any, Any]]:
     """A function that returns (gradients, result of f); see grad.
 
     As in MinPy, f may read the arrays it is given from elsewhere, `self.params["w"]`: they are the same arrays.
@@ -417,6 +422,12 @@ def grad_and_loss(f: Callable, argnum: Any = 0) -> Callable:
 _LENDING = threading.RLock()
 
 
+@overload
+def value_and_grad(f: onp.ufunc, *args: Any, **options: Any) -> Callable[..., Any]: ...
+@overload
+def value_and_grad(
+    f: Callable[P, Any], argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False
+) -> Callable[P, tuple[Any, Any]]: ...
 def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = False) -> Callable:
     """A function that returns (result of f, gradients), or ((result, aux), gradients) with has_aux; see grad.
 

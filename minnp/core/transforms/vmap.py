@@ -18,7 +18,7 @@ import gc
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 import numpy as onp
 
@@ -47,6 +47,9 @@ from ..rows.value import (
 )
 from .grad import function_of, staged, without
 from .trace import Trace
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class PerExampleError(Exception):
@@ -510,6 +513,10 @@ RULES: dict[Any, Callable] = {
 
 
 # ------------------------------------------------------------------ public
+@overload  # type checkers would take the first of a ufunc's own signatures alone
+def vmap(f: onp.ufunc, *args: Any, **options: Any) -> Callable[..., Any]: ...
+@overload
+def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, R]: ...
 @without(axis="do you mean in_axes=?", in_dims="do you mean in_axes=?", out_dims="do you mean out_axes=?")
 def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
     """f mapped over a batch axis of its arguments.

@@ -1,4 +1,4 @@
-"""Sixty small programs as users write them: type checkers find nothing to say, and each runs."""
+"""Small programs as users write them: type checkers find nothing to say, and each runs."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,9 @@ import numpy
 
 import minnp
 import minnp.numpy as np
-from minnp import fx, nn, npx
+from minnp import fx, nn, npx, symbol
+from minnp.scipy import linalg
+from minnp.scipy.spatial import distance
 from minnp.testing import check_grads
 
 Loss = Callable[[np.ndarray], np.ndarray]
@@ -349,6 +351,64 @@ def program_60() -> np.ndarray:
     out = np.zeros(2)
     store.pull("w", out=out)
     return minnp.jacobian(minnp.checkpoint(np.cumsum))(out)
+
+
+def program_61() -> float:
+    points = np.linspace(0, 3, 7)[:, None]
+
+    def evidence(log_scale: np.ndarray) -> np.ndarray:
+        kernel = np.exp(-distance.cdist(points, points, "sqeuclidean") / np.exp(log_scale)) + 0.01 * np.eye(7)
+        return np.asarray(linalg.cho_factor(kernel, lower=True)[0].sum())
+
+    return float(minnp.grad(evidence)(np.array(1.0)))
+
+
+def program_62() -> object:
+    a, b = symbol.Variable("a"), symbol.Variable("b")
+    return minnp.compile(b * a**3 - 1 / a + abs(-b))(a=2.0, b=3.0)
+
+
+def program_63() -> list[str]:
+    net = symbol.FullyConnected(symbol.Variable("data"), name="fc1", num_hidden=8)
+    return symbol.Activation(net.reshape((4, 2)), act_type="relu").list_arguments()
+
+
+def program_64() -> np.ndarray:
+    @minnp.jit
+    def scaled(x: np.ndarray, by: float = 2.0) -> np.ndarray:
+        return x * by
+
+    result: np.ndarray = scaled(np.ones(3), by=3.0)
+    assert scaled.captures >= 0
+    return result
+
+
+def program_65() -> np.ndarray:
+    class Scale(nn.Layer):
+        def __init__(self, n: int) -> None:
+            super().__init__()
+            self.add_param("w", (n,))
+
+        def forward(self, x: np.ndarray) -> np.ndarray:
+            return x * self.params["w"]
+
+    @minnp.checkpoint
+    def twice(x: np.ndarray, k: int) -> np.ndarray:
+        return x * k
+
+    return nn.Sequential(Scale(3)).init(0)(twice(np.ones((2, 3)), 2))
+
+
+def program_66() -> float:
+    """Functions of NumPy's that take numbers and arrays: transformations of them do, too."""
+    slopes: np.ndarray = minnp.grad(np.sin)(np.ones(3))
+    values = minnp.vmap(np.exp)(np.ones(3)) + minnp.jit(np.tanh)(np.ones(3))
+    return float(slopes.sum() + values.sum() + minnp.grad(np.multiply)(2.0, 3.0))
+
+
+def program_67() -> int:
+    data = np.arange(4.0)
+    return len(bytes(data)) + memoryview(data).nbytes
 
 
 PROGRAMS: list[Callable[[], object]] = [value for name, value in list(globals().items()) if name.startswith("program_")]
