@@ -75,9 +75,17 @@ _ELSEWHERE = {
     "cuda": "minnp.gpu(0), and minnp.Context",
     "device_put": "x.to_device(device)",
     "from_numpy": "np.asarray of minnp.numpy",
+    "get_array_module": "minnp.numpy, whose functions take arrays of every device",
     "gluon": "minnp.nn",
+    "jacfwd": "minnp.jacobian(f, mode='forward')",
+    "jacrev": "minnp.jacobian(f)",
     "lax": "Python's loops and branches, which jit compiles",
+    "linearize": "minnp.jvp(f, primals, tangents)",
     "load": "np.load of minnp.numpy, and net.load(prefix) of a model",
+    "make_jaxpr": "minnp.fx.capture(f, x), or minnp.jit(f).lower(x)",
+    "make_jvp": "minnp.jvp(f, primals, tangents)",
+    "make_vjp": "minnp.vjp(f, *args)",
+    "manual_seed": "np.random.seed of minnp.numpy",
     "nd": "minnp.numpy",
     "no_grad": "np.stop_gradient(x), which cuts a gradient; outside grad nothing is recorded",
     "optim": "minnp.nn.optim",
@@ -85,7 +93,10 @@ _ELSEWHERE = {
     "random": "minnp.numpy.random",
     "save": "np.save of minnp.numpy, and net.save(prefix) of a model",
     "scan": "Python's `for`, which jit compiles",
+    "sym": "minnp.symbol",
     "tensor": "np.array of minnp.numpy",
+    "tree_util": "nothing: nested tuples, lists, dicts and dataclasses are trees by themselves",
+    "waitall": "x.wait_to_read()",
     "while_loop": "Python's `while`, which jit compiles",
 }
 _MODULES = ("distributed", "errors", "fx", "kvstore", "nn", "npx", "scipy", "symbol", "testing", "utils")
@@ -157,5 +168,7 @@ __all__ = [
     "wrap_policy",
 ]
 
+if os.environ.get("MINNP_COMPILER", "") not in ("", "none"):
+    raise ValueError(f"MINNP_COMPILER={os.environ['MINNP_COMPILER']!r}: it is none, or not set")
 if "MINNP_BACKEND" in os.environ:
     set_backend(os.environ["MINNP_BACKEND"])

@@ -4,6 +4,9 @@ what to write instead, and leads to the user's line."""
 import contextlib
 import json
 import math
+import os
+import subprocess
+import sys
 import traceback
 
 import numpy
@@ -319,6 +322,39 @@ MISTAKES = [
     ("minnp.jacobian(lambda x: x > 1)(a)", TypeError, "returned bool[3]", FLOATS),
     ("minnp.custom_vjp(lambda x: x).defvjp(3, 4)", TypeError, "the forward rule of <lambda> is a function", "got 3"),
     ("minnp.Function(lambda x: x)", TypeError, "function", "library='torch'"),
+    # what a stranger ran into
+    ("minnp.grad(np.sin, 2.0)", TypeError, "argnum must be an int", "got 2.0", "grad(f)(x), not grad(f, x)"),
+    ("minnp.grad(np.sin, np.array(2.0))", TypeError, "got array(2.)", "grad(f)(x), not grad(f, x)"),
+    ("minnp.grad(lambda w: (np.sum(w**2), w * 3))(a)", TypeError, "2 results", "float64[3]", "has_aux=True"),
+    ("minnp.value_and_grad(lambda w: {'a': w[0], 'b': w[1]})(a)", TypeError, "2 results", "has_aux=True"),
+    ("minnp.grad(lambda x: x)(None)", TypeError, "argument 0", "None is a NoneType"),
+    ("minnp.grad(no_pair)(1.0)", TypeError, "forward rule of <lambda> returns (result, saved)", "it returned"),
+    ("minnp.vmap(lambda x: np.arange(int(x)))(a)", ValueError, "vmap", "(1,) for example 0", "(2,) for example 1"),
+    ("minnp.vjp(np.sin, a)[1]('a')", TypeError, "cotangent is a number", "'a'"),
+    ("minnp.vjp(np.sin, 2.0)[1](None)", ValueError, "wants 1 cotangent; got 0"),
+    ("net.fit(nan, y, verbose=False)", FloatingPointError, "step 0", "x holds 2 numbers", "leave them out"),
+    (
+        "nn.Sequential(nn.Linear(3, 2), loss=lambda p, y: p.sum() * np.nan).fit(x3, y, verbose=False)",
+        FloatingPointError,
+        "step 0",
+        "nothing was learned yet",
+    ),
+    ("net.fit(x3[:0], y[:0], verbose=False)", ValueError, "x has no examples", "(0, 3)"),
+    ("net.fit(x3, y, curves=missing + '/a.png', verbose=False)", FileNotFoundError, "no folder", "missing"),
+    ("nn.Embedding(5, 3).init(0)(np.array([1, -1]))", IndexError, "index -1 of 5 rows", "0 to 4"),
+    ("nn.Embedding(5, 3).init(0)(np.array([5]))", IndexError, "index 5", "size 5"),
+    ("npx.one_hot(np.array([0.0, 0.5]), 3)", ValueError, "whole numbers from 0 to 2", "got 0.5"),
+    ("np.cat([a, a])", AttributeError, "'numpy' has no attribute 'cat'", "np.concatenate"),
+    ("minnp.jacfwd(np.sin)", AttributeError, "'jacfwd'", "minnp.jacobian(f, mode='forward')"),
+    ("minnp.compile(net)", TypeError, "Sequential", "has none", "minnp.jit"),
+    ("minnp.compile(3)", TypeError, "3 (int) has none"),
+    ("sym.FullyConnected(a, num_hidden=2)", TypeError, "its input 'data' is a symbol", "ndarray"),
+    ("sym.FullyConnectd(x)", AttributeError, "'FullyConnectd'", "do you mean 'FullyConnected'?"),
+    ("fc.simple_bind(None, x=(1, 2)).arg_dict['fc_weigh']", KeyError, "'fc_weigh'", "x, fc_weight, fc_bias"),
+    ("minnp.set_compile_budget('a')", ValueError, "more than 0 seconds, got 'a'"),
+    ("net.append(nn.ReLU())", AttributeError, "'append'", "nn.Sequential(*net, layer)"),
+    ("nn.Softmax()", AttributeError, "'Softmax'", "npx.softmax"),
+    ("minnp.grad(lambda x: x.cuda())(a)", AttributeError, "'cuda'", "x.to_device('gpu:0')"),
 ]
 WITHOUT = {  # where a library is not there
     "mxnet": ("minnp.set_backend('mxnet')", BackendMissingError, "needs mxnet, which is not installed", "pip install"),
@@ -346,6 +382,8 @@ def scope(tmp_path_factory):
     wrong_cotangent.defvjp(lambda x: (x, None), lambda saved, g: (np.ones(2),))
     planted.defvjp(lambda x: (x, None), lambda saved, g: (2 * g,))
     planted.__name__ = "planted"
+    nan = np.ones((4, 3), "f4")
+    nan[1, :2] = np.nan
     x = sym.Variable("x")
     fc = sym.FullyConnected(x, num_hidden=3, name="fc")
     node = {"op": "Convolutoin", "name": "c", "inputs": []}
@@ -359,6 +397,8 @@ def scope(tmp_path_factory):
         "two_cotangents": two_cotangents,
         "wrong_cotangent": wrong_cotangent,
         "planted": planted,
+        "no_pair": minnp.custom_vjp(lambda x: x).defvjp(lambda x: x, lambda saved, g: (g,)),
+        "nan": nan,
         "guarded": minnp.jit(lambda x: x * float(x[0]), limit=2),
         "again": minnp.jit(lambda x: x * float(x[0]), limit=2),
         "net": nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)).init(0),
@@ -389,6 +429,44 @@ def test_a_missing_library_is_named_with_the_line_that_installs_it(scope, librar
     if library in minnp.backends.installed():
         pytest.skip(f"{library} is installed")
     check(scope, *WITHOUT[library])
+
+
+@pytest.mark.parametrize("op", ["x * t", "t * x", "x @ t", "np.multiply(x, t)"])
+def test_torchs_tensors_beside_traced_arrays(scope, op):
+    """Either the gradient, or the way out: no class that no page knows."""
+    torch = pytest.importorskip("torch")
+    product = eval(f"lambda x: ({op}).sum()", {**scope, "t": torch.ones(3, dtype=torch.float64)})
+    try:
+        assert np.array_equal(minnp.grad(product)(np.ones(3)), np.ones(3))
+    except TracedValueError as error:
+        assert "tensor of torch" in str(error) and "np.asarray(t)" in str(error)
+
+
+def test_curves_say_before_the_training_that_matplotlib_is_missing(scope, monkeypatch, tmp_path):
+    monkeypatch.setattr(nn.callbacks, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="pip install matplotlib"):
+        nn.callbacks.Curves(tmp_path / "a.png").on_train_begin(None)
+
+
+def test_a_compiler_that_is_misspelt_is_named():
+    code = [sys.executable, "-c", "import minnp"]
+    done = subprocess.run(code, env={**os.environ, "MINNP_COMPILER": "nome"}, capture_output=True, text=True)
+    assert "MINNP_COMPILER='nome'" in done.stderr and done.returncode == 1
+
+
+def test_of_several_results_one_may_depend_on_the_arguments():
+    """Integers and constants beside it have no gradient that could be meant."""
+    assert np.array_equal(minnp.grad(lambda w: (np.sum(w**2), 3, np.ones(2)))(np.ones(2)), [2.0, 2.0])
+    assert np.array_equal(minnp.grad(lambda w: [np.sum(w**2)])(np.ones(2)), [2.0, 2.0])
+
+
+def test_a_sequence_of_layers_is_indexed_measured_and_gone_over():
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2), loss="l2_loss").init(0)
+    assert [type(step).__name__ for step in net] == ["Linear", "ReLU", "Linear"]
+    assert (len(net), net[-1].params["w"].shape, bool(nn.Sequential())) == (3, (4, 2), True)
+    first = net[:2]
+    assert type(first) is nn.Sequential and first[0] is net[0] and first.loss_function is net.loss_function
+    assert np.array_equal(net[2](first(np.ones((2, 3)))), net(np.ones((2, 3))))
 
 
 def test_a_call_without_a_kernel_is_named_under_a_policy_that_wants_one(scope):

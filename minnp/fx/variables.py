@@ -193,6 +193,11 @@ def compile(expr: Any, inputs: Sequence[Variable] | None = None) -> Compiled | F
     needed: set[Node] = set()
     waiting: list[Node] = []
     map_nodes(result, waiting.append)
+    if not waiting:
+        raise TypeError(
+            f"compile takes an expression of Variables, and {expr!r:.60} ({type(expr).__name__}) has none; minnp.jit "
+            "compiles functions and models"
+        )
     while waiting:
         node = waiting.pop()
         if node not in needed:

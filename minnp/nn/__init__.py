@@ -144,9 +144,16 @@ if not TYPE_CHECKING:  # which know every name from above
         layers_here |= {"module": "ModelBase", "block": "ModelBase", "functional": "layers"}
         layers_here |= {"dataloader": "io.NDArrayIter", "dropout2d": "Dropout", "trainer": "Solver"}
         layers_here |= {
+            "modulelist": "list",
+            "moduledict": "dict",
+            "parameter": "Layer.add_param",
+            "softmax": "npx.softmax",
+        }
+        layers_here |= {
             "crossentropyloss": "losses.softmax_loss",
             "mseloss": "losses.l2_loss",
             "bceloss": "losses.binary_cross_entropy",
+            "bcewithlogitsloss": "losses.binary_cross_entropy",
         }
         near = get_close_matches(name.lower(), layers_here, 1, 0.7)
         meant = f"; do you mean {layers_here[near[0]]!r}?" if near and not name.startswith("_") else ""

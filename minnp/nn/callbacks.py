@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from importlib.util import find_spec
 from typing import Any
 
 import minnp
@@ -200,6 +201,13 @@ class Curves(Callback):
     @named()
     def __init__(self, path: str | os.PathLike) -> None:
         self.path = path
+
+    def on_train_begin(self, solver: Any) -> None:
+        """What is missing is said before the training, not after its first epoch."""
+        if find_spec("matplotlib") is None:
+            raise ImportError("curves are drawn by matplotlib: pip install matplotlib")
+        if not os.path.isdir(folder := os.path.dirname(os.fspath(self.path)) or "."):
+            raise FileNotFoundError(f"there is no folder {folder!r} for the curves")
 
     def on_epoch_end(self, solver: Any) -> None:
         curves(solver.history, self.path)

@@ -10,6 +10,8 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+import numpy
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -62,6 +64,13 @@ def one_of(kind: str, name: str, known: dict[str, Callable], signature: str) -> 
         meant = f"; do you mean {near[0]!r}?" if near else ""
         raise ValueError(f"unknown {kind} {name!r}; known: {', '.join(known)}, or any function {signature}{meant}")
     return known[name]
+
+
+def rows(x: Any, w: Any) -> None:
+    """IndexError for a negative row of w in a host array x. What is traced or on a device is not looked at."""
+    known = isinstance(x, numpy.ndarray) and x.dtype.kind == "i" and x.size > 0
+    if known and (least := x.min()) < 0:
+        raise IndexError(f"index {least} of {len(w)} rows: an index is 0 to {len(w) - 1}")
 
 
 # ------------------------------------------------------------------ names of arguments

@@ -14,7 +14,7 @@ from typing import Any
 import minnp.numpy as np
 from minnp import npx
 
-from .checks import F, choice, count, explained, named
+from .checks import F, choice, count, explained, named, rows
 from .losses import (
     binary_cross_entropy,
     huber_loss,
@@ -512,10 +512,13 @@ def temporal_affine(x: Any, w: Any, b: Any) -> Any:
 def word_embedding(x: Any, w: Any) -> Any:
     """y[n, t] = w[x[n, t]]; x [N, T] integers in [0, V), w [V, D] -> y [N, T, D].
 
+    IndexError for an integer outside; inside jit and on a device a negative one counts from the end, as in NumPy.
+
     >>> layers.word_embedding(np.array([[0, 2]]), np.arange(6.0).reshape(3, 2))
     array([[[0., 1.],
             [4., 5.]]])
     """
+    rows(x, w)
     return w[x]
 
 

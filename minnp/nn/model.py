@@ -46,13 +46,16 @@ RELEASED = threading.Condition()
 WATCHERS: list[Callable] = []
 # what other libraries' models have, and what does its work
 ELSEWHERE = {
+    "append": "nn.Sequential(*net, layer)",
     "collect_params": "net.tree(), or net.params of one layer",
     "compile": "net.fit(x, y, optimizer=..., metrics=...), or minnp.jit(net)",
+    "cuda": "minnp.gpu(0), a context: `with minnp.gpu(0): net.init()`",
     "eval": "net(x, mode='test')",
     "initialize": "net.init(seed)",
     "load_state_dict": "net.load(prefix)",
     "parameters": "net.tree(), or net.params of one layer",
     "state_dict": "net.tree(), and net.save(prefix)",
+    "to": "minnp.gpu(0), a context: `with minnp.gpu(0): net.init()`",
     "train": "net(x, mode='train'), and net.fit(x, y)",
     "weight": "net.params['w']",
     "zero_grad": "minnp.grad: gradients are returned, and nothing is kept of them",
@@ -108,8 +111,8 @@ class Layer:
     ) -> Self:
         """Declare a trained parameter; returns self.
 
-        init_rule, init_config: its initial values (minnp.nn.init); those of the model's `init` where not given
-        learning_rate, ...: settings of the optimiser for this parameter alone
+        init_rule, init_config   its initial values (minnp.nn.init); those of the model's `init` where not given
+        learning_rate, ...       settings of the optimiser for this parameter alone
         """
         self._check_new(name)
         if init_config is not None and init_rule is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import minnp.numpy as np
@@ -608,7 +608,7 @@ class Dropout(Layer):
 class Embedding(Layer):
     """layers.word_embedding: x [...] integers in [0, num_embeddings) -> [..., embedding_dim], rows of w.
 
-    As in NumPy, a negative integer counts from the end.
+    IndexError for an integer outside; inside jit and on a device a negative one counts from the end, as in NumPy.
     w [num_embeddings, embedding_dim] is drawn by init_rule and init_config (normal with a deviation of 0.5);
     learning_rate and weight_decay are the optimiser's for it.
 
@@ -706,7 +706,8 @@ class Sequential(ModelBase):
 
     steps   layers, and functions of one array
 
-    loss is a function (outputs, labels) -> number, or the name of one in minnp.nn.losses.
+    loss is a function (outputs, labels) -> number, or the name of one in minnp.nn.losses. net[0] is a step, net[:2] a
+    Sequential of some, len(net) their number; `for step in net` goes over them.
 
     >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).init()
     >>> net(np.ones((2, 4))).shape
@@ -721,6 +722,21 @@ class Sequential(ModelBase):
         if loss in ("l1_loss", "l2_loss", "huber_loss"):
             self.metrics = ()  # numbers are not right or wrong
         self.loss_function = checks.one_of("loss", loss, known, "(outputs, labels) -> number")
+
+    def __getitem__(self, index: int | slice) -> Any:
+        """A step, net[0]; a slice of them is a Sequential of the same layers, with the same loss."""
+        if isinstance(index, slice):
+            return Sequential(*self.steps[index], loss=self.loss_function)
+        return self.steps[index]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __iter__(self) -> Iterator[Layer]:
+        return iter(self.steps)
+
+    def __bool__(self) -> bool:
+        return True
 
     def children(self) -> Any:
         # "0.w" rather than "steps.0.w": the steps are all there is.

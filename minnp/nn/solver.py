@@ -251,12 +251,12 @@ class Solver:
         tree = self.model.tree()
         with span("loss and gradients"):
             (loss, aux), grads, fits = self._gradients(tree, batch)
+        self.batch = batch
         self._waiting.append((loss, self.step, self.epoch))
         if len(self._waiting) == MOST_WAITING or getattr(loss, "context", optim.HOST) == optim.HOST:
             self._settle()
         if self.keeps_gradients:
             self.gradients = grads
-        self.batch = batch
         if fits:
             self.model.set_aux_tree(aux)
             with span("update"):
@@ -302,11 +302,18 @@ class Solver:
         for value, step, epoch in waiting:
             loss = float(value)
             if not math.isfinite(loss):
-                raise FloatingPointError(
-                    f"the loss is {loss} at step {step} (epoch {epoch + 1}): lower the learning rate, or clip "
-                    "the gradients with clip_norm"
-                )
+                raise FloatingPointError(f"the loss is {loss} at step {step} (epoch {epoch + 1}): {self._why(step)}")
             self._losses.append(loss)
+
+    def _why(self, step: int) -> str:
+        """What makes the loss of a step infinite or NaN, and the way out."""
+        for name, arrays in (("x", self.batch.data), ("y", self.batch.label or ())) if self.batch is not None else ():
+            for array in arrays:
+                if (odd := int(np.sum(~np.isfinite(array))) if array.dtype.kind in "fc" else 0) > 0:
+                    return f"{name} holds {odd} numbers in this batch that are NaN or infinite: leave them out"
+        if step == 0:
+            return "nothing was learned yet: look at the model's values and at the scale of the data"
+        return "lower the learning rate, or clip the gradients with clip_norm"
 
     # -------------------------------------------------------------- the loop
     def train(self) -> dict[str, list[float]]:

@@ -50,6 +50,8 @@ def fit(
         if not 0 < cut < len(y):
             raise ValueError(f"validation_split={validation_split} leaves {cut} of {len(y)} examples for training")
         x, validation_data, y = x[:cut], (x[cut:], y[cut:]), y[:cut]
+    if getattr(x, "shape", None) and len(x) == 0:
+        raise ValueError(f"x has no examples: its shape is {tuple(x.shape)}")
     train = iterator(x, y, batch_size, shuffle=shuffle, seed=seed, transform=transform)
     config = dict(optim_config or {})
     if learning_rate is not None:

@@ -40,12 +40,16 @@ def one_hot(data: Any, depth: int, on_value: float = 1.0, off_value: float = 0.0
 
     dtype   of the result
 
+    Raises ValueError for floats that are no whole numbers.
+
     >>> npx.one_hot(np.array([1, 0]), 3)
     array([[0., 1., 0.],
            [1., 0., 0.]], dtype=float32)
     """
     place = positions(data, data)
     if type(place) is onp.ndarray:
+        if (kept := onp.asarray(data)).dtype.kind == "f" and (odd := kept[kept != place]).size:
+            raise ValueError(f"npx.one_hot: data are places, whole numbers from 0 to {depth - 1}; got {odd.flat[0]}")
         return as_array(onp.where(place[..., None] == onp.arange(depth), on_value, off_value).astype(dtype))
     with beside((place,)) or contextlib.nullcontext():
         every = wrapped("", "arange", onp.arange)(depth)

@@ -3,6 +3,7 @@
 Every operator of the table is a function here, made when it is first asked for: sym.Convolution, sym.broadcast_add.
 """
 
+from difflib import get_close_matches
 from typing import Any
 
 from . import contrib, operators
@@ -23,7 +24,9 @@ _MADE: dict[str, Any] = {}
 
 def __getattr__(name: str) -> Any:
     if name not in OPERATORS:
-        raise AttributeError(f"module 'minnp.symbol' has no attribute {name!r}")
+        near = get_close_matches(name, [n for n in OPERATORS if not n.startswith("_")], 1, 0.8)
+        meant = f"; do you mean {near[0]!r}?" if near and not name.startswith("_") else ""
+        raise AttributeError(f"module 'minnp.symbol' has no attribute {name!r}{meant}")
     if name not in _MADE:
         _MADE[name] = function(name)
     return _MADE[name]

@@ -194,7 +194,10 @@ class Named(Mapping):
         self._exposed, self._first = exposed, first
 
     def __getitem__(self, name: str) -> Any:
-        at = self._places[name]
+        try:
+            at = self._places[name]
+        except KeyError:
+            raise KeyError(f"{name!r}; there are {', '.join(self._places)}") from None
         self._exposed.add(self._first + at)
         return self._arrays[at]
 

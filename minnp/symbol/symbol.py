@@ -540,12 +540,17 @@ def create(row: Operator, called: str, args: Sequence, kwargs: dict, name: str |
             else:
                 given[key] = value
     where = f"{called} {name!r}" if name else called
+    for key in order[: len(order) - len(row.parameters)] if not row.variadic else ():
+        if key in given and key not in row.parameters:
+            raise TypeError(
+                f"{where}: its input {key!r} is a symbol, got {given[key]!r:.60} ({type(given[key]).__name__})"
+            )
     if row.count and row.count not in given:
         given[row.count] = len(inputs) or len(named)
     try:
         row.check(list(given))
     except SymbolError as error:
-        raise TypeError(f"{where}: {error}") from None
+        raise TypeError(f"{where}: {error}" if name else str(error)) from None
     texts = {n: text(v) for n, v in given.items()}
     parameters = row.read(texts, where)
     for key, value in (*named.items(), *enumerate(inputs)):

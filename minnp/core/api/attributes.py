@@ -95,11 +95,21 @@ VirtualArray.__hash__ = _hash  # type: ignore[assignment]
 
 # what other libraries' traced arrays have, and what does its work
 _ELSEWHERE = {
+    "as_in_context": "x.to_device(device)",
     "at": "x[i] = v, which keeps the gradient",
+    "attach_grad": "minnp.grad(f)(x): nothing has to be marked",
     "backward": "minnp.grad(f)(x)",
+    "block_until_ready": "x.wait_to_read()",
+    "cuda": "x.to_device('gpu:0')",
     "detach": "np.stop_gradient(x)",
+    "get": "x itself: minnp.numpy's functions take it",
+    "grad": "minnp.grad(f)(x), which returns the gradient",
     "numpy": "np.stop_gradient(x), if no gradient is meant to flow",
+    "permute": "x.transpose(axes)",
     "requires_grad": "minnp.grad(f, argnum), which says what is differentiated",
+    "requires_grad_": "minnp.grad(f, argnum), which says what is differentiated",
+    "to": "x.astype(dtype), and x.to_device(device)",
+    "unsqueeze": "np.expand_dims(x, axis)",
 }
 
 

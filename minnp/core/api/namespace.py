@@ -39,6 +39,17 @@ def counterpart(module: str, name: str, theirs: types.ModuleType) -> types.Modul
     return importlib.import_module(f"{module}.{name}" if here else f"minnp.{theirs.__name__}")
 
 
+_ELSEWHERE = {  # what other libraries call NumPy's functions
+    "asnumpy": "x.asnumpy(), and numpy.asarray",
+    "bmm": "a @ b",
+    "cat": "np.concatenate",
+    "mm": "a @ b",
+    "randn": "np.random.randn",
+    "tensor": "np.array",
+    "unsqueeze": "np.expand_dims",
+}
+
+
 class Late:
     """A name of ours that lives in a module imported when the name is first used."""
 
@@ -80,6 +91,8 @@ def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, An
                     value = getattr(source, name)  # or NumPy's own words for names that it removed
             except AttributeError as error:
                 error.name, error.obj = name, sys.modules[module]  # of which Python looks for a name that is near
+                if module == "minnp.numpy" and name in _ELSEWHERE:
+                    error.add_note(f"NumPy has {_ELSEWHERE[name]}")
                 raise
             finally:
                 for w in said:

@@ -188,6 +188,12 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
         if type(other) is Fraction and op in BINARY and _is_traced_float(self, other):  # of Python's floats, a float
             self, other = TABLE["astype"](self, dtype=onp.dtype(float)), float(other)
         if not reflected and _gives_way(self, other):
+            if type(other).__module__ == "torch" and type(read(self)) is Tracer and not watched():
+                raise errors.TracedValueError(
+                    f"a traced array ({self.dtype}{list(self.shape)}) and a tensor of torch, whose operators know no "
+                    "gradient of minnp: give the tensor as an array, np.asarray(t), and torch's own steps with "
+                    "minnp.Function"
+                )
             return NotImplemented
         if _wants_numpys(other):
             if (array := _on_host(self)) is not None:

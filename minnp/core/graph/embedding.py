@@ -46,7 +46,8 @@ class Function:
         self, symbol: Any, input_shapes: Shapes | None = None, name: str | None = None, library: str | None = None
     ) -> None:
         self.symbol = symbol
-        self.name = name or f"symbol{next(COUNT)}"
+        kind = "symbol" if hasattr(symbol, "list_arguments") else getattr(symbol, "__name__", type(symbol).__name__)
+        self.name = name or f"{kind}{next(COUNT)}"
         own = hasattr(type(symbol), "__minnp_program__")  # a symbol of minnp.symbol: no backend computes it
         found = None if own else backends.of_library(symbol) if library is None else backends.get(library)
         self._backend = found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 import time
 
@@ -25,8 +26,8 @@ def set_compile_budget(limit: float) -> float:
     0.5
     """
     global seconds
-    if not limit > 0:
-        raise ValueError(f"set_compile_budget: more than 0 seconds, got {limit}")
+    if not isinstance(limit, numbers.Real) or not limit > 0:
+        raise ValueError(f"set_compile_budget: more than 0 seconds, got {limit!r}")
     before, seconds = seconds, limit
     return before
 
@@ -47,8 +48,8 @@ def set_gradient_budget(limit: int) -> int:
     1000000
     """
     global kept
-    if not limit >= 8:
-        raise ValueError(f"set_gradient_budget: at least 8 bytes, got {limit}")
+    if not isinstance(limit, numbers.Real) or not limit >= 8:
+        raise ValueError(f"set_gradient_budget: at least 8 bytes, got {limit!r}")
     before, kept = kept, int(limit)
     return before
 

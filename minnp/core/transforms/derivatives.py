@@ -355,7 +355,13 @@ class custom_vjp(Generic[P, R]):
 
     def _pullback(self, wanted: Any, g: Any, y: Any, *leaves: Any, function: Callable, spec: _Spec) -> list:
         args, _ = spec.rebuild([array_of(v) for v in leaves])
-        _, saved = self.forward(*args)
+        result = self.forward(*args)
+        if not isinstance(result, tuple | list) or len(result) != 2:
+            raise TypeError(
+                f"the forward rule of {self.function.__name__} returns (result, saved), what the backward rule needs; "
+                f"it returned {result!r:.60}"
+            )
+        saved = result[1]
         cotangents = self.backward(saved, spec.result(_seeds(g, y)))
         if not isinstance(cotangents, (tuple, list)):
             cotangents = (cotangents,)

@@ -7,7 +7,7 @@ import inspect
 import operator
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
@@ -94,7 +94,8 @@ class Pullback:
     def values(self, gs: Sequence[Any]) -> list:
         """The cotangents of the arguments, None where none flowed, in memory that others may have, too."""
         if len(gs) != len(self.nodes):
-            raise ValueError(f"the pullback wants {len(self.nodes)} cotangents, one per result; got {len(gs)}")
+            wanted = "1 cotangent" if len(self.nodes) == 1 else f"{len(self.nodes)} cotangents, one per result"
+            raise ValueError(f"the pullback wants {wanted}; got {len(gs)}")
         seeds = [
             (n, _seed(read(g) if type(g) in ARRAY_TYPES else onp.asarray(g), meta))
             for (n, meta), g in zip(self.nodes, gs, strict=True)
@@ -105,6 +106,8 @@ class Pullback:
 
 def _seed(g: Any, meta: Any) -> Any:
     if g.shape != meta.shape:
+        if g.dtype.kind in "OSU":
+            raise TypeError(f"a cotangent is a number or an array of numbers, got {g!r:.60}")
         raise ValueError(f"cotangent of shape {g.shape} for a result of shape {meta.shape}")
     if g.dtype != meta.dtype:
         g = bind(TABLE["astype"], (g,), {"dtype": meta.dtype})
@@ -169,6 +172,8 @@ class Run:
                 where[k] = h
                 rebuilds.append(None)
             else:
+                if x is None and len(argnums) == 1:  # an empty tree, of which nobody asks for a gradient
+                    argument_value(x, f"argument {k!r}")
                 leaves, rebuild = tree_flatten(x)
                 values = [argument_value(leaf, f"argument {k!r}") for leaf in leaves]
                 starts += values
@@ -254,10 +259,21 @@ def differentiate(
                 complex_of_real(v, starts)
         if not seeds:
             with_slope(run.values, run.out)
+        elif len(seeds) > 1:
+            raise several(run.values)
         grads = collect(trace.backward(seeds, len(starts)), starts) if walk is None else walk(run, seeds)
     finally:
         run.forget()
     return run.rebuild_args(grads), run.out, aux
+
+
+def several(values: Sequence[Any]) -> TypeError:
+    """The error of a function that returned a tree: of (loss, predictions) nobody wants the gradient of the sum."""
+    return TypeError(
+        f"the function returned {len(values)} results ({', '.join(map(describe, values[:4]))}), and a gradient is of "
+        "one: has_aux=True is for a function that returns (result, something else); jacobian and vjp give a derivative "
+        "of each; return the sum if its gradient is meant"
+    )
 
 
 def with_slope(values: Sequence[Any], out: Any) -> None:
@@ -340,9 +356,12 @@ def argument_numbers(argnum: Any, argnums: Any = None) -> tuple[tuple, Callable[
     given = argnum if argnums is None else argnums
     if isinstance(given, (int, str)):
         return (given,), operator.itemgetter(0)
-    numbers = tuple(given)
+    numbers = tuple(given) if isinstance(given, Iterable) and getattr(given, "shape", None) != () else ()
     if not numbers or not all(isinstance(k, (int, str)) for k in numbers):
-        raise TypeError(f"argnum must be an int, a name, or a list, tuple or range of them; got {given!r}")
+        raise TypeError(
+            f"argnum must be an int, a name, or a list, tuple or range of them; got {given!r:.60}. For the gradient at "
+            "a point it is grad(f)(x), not grad(f, x)"
+        )
     if argnums is not None or not isinstance(given, list):
         return numbers, tuple
     return numbers, operator.itemgetter(0) if len(numbers) == 1 else list
@@ -361,9 +380,10 @@ def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = F
     argnums   the same as JAX spells it: of several, or of one in a list or a tuple, always a tuple of gradients
     has_aux   f returns (result, aux), and so does the new function: (gradient, aux)
 
-    A result that is not a scalar is differentiated as its sum. A gradient has its argument's shape and dtype; an
-    argument that does not matter has zeros. Raises NotDifferentiableError where a gradient meets an operator without a
-    rule, TypeError for arguments and results that are not float or complex, and for complex results of real arguments.
+    A result that is an array is differentiated as the sum of its elements; of several results only one may depend on
+    the arguments. A gradient has its argument's shape and dtype; an argument that does not matter has zeros. Raises
+    NotDifferentiableError where a gradient meets an operator without a rule, TypeError for arguments and results that
+    are not float or complex, for several results, and for complex results of real arguments.
 
     >>> grad(lambda x: x**2)(3.0)
     array(6.)

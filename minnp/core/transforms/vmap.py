@@ -677,6 +677,13 @@ def _one_by_one(f: Callable, leaves: list, axes: list, size: int, out_axes: Any)
                 f"example {i}, which cannot be stacked; call it in a loop, or return as many for each example"
             )
     columns = zip(*parts)
+    for column in zip(*parts):
+        shapes = list(map(onp.shape, column))
+        if odd := next((i for i, shape in enumerate(shapes) if shape != shapes[0]), 0):
+            raise ValueError(
+                f"vmap: the function returns an array of shape {shapes[0]} for example 0 and one of {shapes[odd]} for "
+                f"example {odd}, which cannot be stacked; call it in a loop, or return arrays of one shape"
+            )
     stacked = lambda column, axis: _last(read(TABLE["stack"](*map(as_array, column), axis=0)), axis)
     axes = spread(out_axes, outs[0], "out_axes")
     made = rebuild([stacked(column, axis) for column, axis in zip(columns, axes, strict=True)])
