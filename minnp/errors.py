@@ -17,9 +17,9 @@ class MinnpError(Exception):
 class NotDifferentiableError(MinnpError, TypeError):
     """A gradient flowed into an operator that has no rule for it.
 
-        grad(lambda x: np.modf(np.linalg.eigvals(x))[0].sum())(a)
+        grad(np.random.gamma)(2.0)                             # a draw, whose slope in its shape has no rule
 
-    Give the operator a rule with `minnp.primitive`, or cut the gradient on purpose with `np.stop_gradient(x)`.
+    Give the step a rule with `minnp.custom_vjp`, or cut the gradient on purpose with `np.stop_gradient(x)`.
     """
 
 
@@ -36,8 +36,9 @@ class TracedValueError(MinnpError, TypeError):
 class LostGradientWarning(UserWarning):
     """An array is written with traced values while NumPy or another library holds its memory, which shows constants.
 
+        x = np.ones(3)
         v = numpy.asarray(x)
-        grad(lambda p: write(x, p) or v.sum())                 # v: the numbers of x, without their gradient
+        grad(lambda p: x.fill(p) or v.sum())(2.0)              # v: the numbers of x, without their gradient
 
     Take views with minnp and inside the function (v = x[:]), or write into x.copy().
     """
@@ -46,7 +47,7 @@ class LostGradientWarning(UserWarning):
 class RecompilationWarning(UserWarning):
     """A function under jit has met more paths, or shapes and static values, than its limit: others run as they are.
 
-        f = jit(lambda x: x * float(x[0]))                     # compiles for each number
+        f = jit(lambda x: x * float(x[0]), limit=4)            # compiles for each number
         for i in range(100): f(np.array([i, 1.0]))
 
     Write x * x[0], pass numbers that keep changing as arrays, use np.where for branches on data, or raise jit(limit=).
@@ -54,12 +55,11 @@ class RecompilationWarning(UserWarning):
 
 
 class CaptureError(MinnpError, RuntimeError):
-    """Captured code did what a graph cannot hold.
+    """A function that is traced without values did what a graph cannot hold.
 
-        total = np.zeros(3)
-        jit(lambda x: total.__iadd__(x))                       # writes to an array made outside
+        fx.symbolic_trace(lambda x: x if x.sum() > 0 else -x)  # a branch needs the value
 
-    Pass the array in and return it, or make it inside the function.
+    Use `minnp.jit`, which compiles a path for each way of a branch, `fx.capture(f, x)`, which follows x, or np.where.
     """
 
 
@@ -73,11 +73,11 @@ class BackendUnsupportedError(MinnpError):
 
 
 class FallbackError(MinnpError, RuntimeError):
-    """Under `only_mxnet` (or `only_torch`) a call found no kernel.
+    """Under `only_torch` (or `only_mxnet`) a call found no kernel.
 
-        with minnp.policy("only_mxnet"): np.logaddexp(x, y)
+        with minnp.policy("only_torch"): np.frompyfunc(abs, 1, 1)(a)
 
-    Use `prefer_mxnet`, which falls back to NumPy and says so in `minnp.report()`.
+    Use `prefer_torch`, which falls back to NumPy and says so in `minnp.report()`.
     """
 
 

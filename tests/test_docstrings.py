@@ -3,6 +3,7 @@
 import ast
 import doctest
 import inspect
+import math
 import re
 import textwrap
 
@@ -11,7 +12,9 @@ import pytest
 from public import public
 
 import minnp
+import minnp.backends
 import minnp.distributed
+import minnp.errors
 import minnp.fx
 import minnp.nn
 import minnp.numpy as np
@@ -117,3 +120,38 @@ def test_functions_of_numpy_have_numpys_docstrings():
 
     for name in ("sum", "exp", "linspace", "einsum", "concatenate"):
         assert inspect.getdoc(getattr(np, name)) == inspect.getdoc(getattr(numpy, name)), name
+
+
+CLASSES = [x for x in vars(minnp.errors).values() if isinstance(x, type) and x.__module__ == "minnp.errors"]
+ELSEWHERE = {  # where the library, the program or the other process that an example needs is missing
+    "DrawingError": "tests/test_drawing.py: Graphviz may be installed",
+    "MeshError": "tests/distributed: two processes",
+    "MinnpError": "a doctest",
+    "SymbolError": "a doctest",
+}
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_the_example_of_an_error_raises_it(kind):
+    """Each statement of the indented block, but for assignments."""
+    if kind.__name__ in ELSEWHERE:
+        pytest.skip(ELSEWHERE[kind.__name__])
+    if kind.__name__ == "FallbackError" and "torch" not in minnp.backends.installed():
+        pytest.skip("torch is not installed")
+    if kind.__name__ == "BackendMissingError" and "mxnet" in minnp.backends.installed():
+        pytest.skip("mxnet is installed")
+    scipy = pytest.importorskip("scipy")
+    pytest.importorskip("scipy.ndimage")
+    block = textwrap.dedent("\n".join(line for line in kind.__doc__.splitlines() if line.startswith(" " * 8)))
+    scope = {"a": np.ones((3, 3)), "numpy": onp, "np": np, "minnp": minnp, "math": math, "scipy": scipy}
+    scope |= {"fx": minnp.fx, "grad": minnp.grad, "jit": minnp.jit, "BackendUnsupportedError": kind}
+    failing = 0
+    for statement in ast.parse(block).body:
+        run = compile(ast.Module([statement], []), "example.py", "exec")
+        if isinstance(statement, ast.Assign):
+            exec(run, scope)
+            continue
+        failing += 1
+        with pytest.raises(kind):
+            exec(run, scope)
+    assert failing
