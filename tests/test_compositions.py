@@ -303,3 +303,48 @@ def test_members_of_enumerations_are_numbers() -> None:
     close(jit(weighted)(np.array(X)), 2 * X[0] + 2 * X.sum())
     close(grad(weighted)(X), onp.array([4.0, 2.0, 2.0]))
     close(vmap(weighted)(X[None]), onp.array([2 * X[0] + 2 * X.sum()]))
+
+
+def test_parameters_may_be_arrays_on_numpys_memory() -> None:
+    one, half = np.asarray(onp.array(1)), np.asarray(onp.array(0.5))
+    m = np.array(onp.arange(9.0).reshape(3, 3))
+    for f in (
+        lambda m: np.linalg.matrix_rank(m, half),
+        lambda m: m[:one],
+        lambda m: np.isclose(m, m, half),
+        lambda m: np.std(m, ddof=half),
+        lambda m: np.triu(m, one).round(one),
+        lambda m: np.isclose(np.ones(3), 0.0, half),
+    ):
+        for _ in range(2):
+            onp.testing.assert_array_equal(jit(f)(m), f(m))
+
+
+@pytest.mark.parametrize("make", [jit, lambda f: lambda x: vmap(f)(x[None])[0], lambda f: lambda x: vjp(f, x)[0]])
+def test_every_output_has_the_shape_of_one_that_is_given(make: Callable) -> None:
+    given = lambda k: tuple(np.zeros((2, 3)) if j == k else None for j in range(2))
+    for f in (
+        lambda x: np.modf(x, out=given(1)),
+        lambda x: np.frexp(x, out=given(0)),
+        lambda x: np.divmod(x, 2.0, out=given(0)),
+    ):
+        for k in range(2):
+            onp.testing.assert_array_equal(make(lambda x: f(x)[k] * 1.0)(X), f(X)[k])  # noqa: B023
+
+
+@pytest.mark.skipif(not hasattr(onp, "matvec"), reason="NumPy has no matvec")
+def test_products_with_too_few_axes_are_refused() -> None:
+    for f in (lambda x: np.matvec(x, x), lambda x: np.vecmat(x, x), lambda x: np.vecdot(x, x[0])):
+        with pytest.raises(ValueError, match="does not have enough dimensions") as plain:
+            f(onp.array(X))
+        for make in (jit, grad):
+            with pytest.raises(ValueError, match="does not have enough dimensions") as traced:
+                make(f)(np.array(X))
+            assert str(traced.value) == str(plain.value)
+
+
+def test_comparisons_with_texts_and_dates() -> None:
+    for other in (onp.array(["a", "b", "c"]), onp.array(["2020-01-01"], "M8[D]"), np.array(["a"])):
+        close(grad(lambda x: np.sum(x * (x == other)))(X), onp.zeros(3))  # noqa: B023
+        close(grad(lambda x: np.sum(x * (x != other)))(X), onp.ones(3))  # noqa: B023
+        close(jvp(lambda x: x * (x != other), (X,), (X,))[1], X)  # noqa: B023

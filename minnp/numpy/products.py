@@ -295,12 +295,18 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Any:
 if hasattr(onp, "vecdot"):  # NumPy 2
 
     def _vecdot(a: Any, b: Any) -> Any:
+        if not a.ndim or not b.ndim:
+            onp.vecdot(onp.empty(a.shape), onp.empty(b.shape))  # raises
         return matmul(_conjugate(a)[..., None, :], b[..., None])[..., 0, 0]
 
     def _matvec(a: Any, x: Any) -> Any:
+        if a.ndim < 2 or x.ndim < 1:
+            onp.matvec(onp.empty(a.shape), onp.empty(x.shape))  # raises
         return matmul(a, x[..., None])[..., 0]
 
     def _vecmat(x: Any, a: Any) -> Any:
+        if a.ndim < 2 or x.ndim < 1:
+            onp.vecmat(onp.empty(x.shape), onp.empty(a.shape))  # raises
         return matmul(_conjugate(x)[..., None, :], a)[..., 0, :]
 
     for _ufunc, _compute in ((onp.vecdot, _vecdot), (onp.matvec, _matvec), (onp.vecmat, _vecmat)):

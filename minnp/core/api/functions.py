@@ -691,7 +691,9 @@ def write_out(name: str, out: Any, result: Any, casting: str = "same_kind", fres
         write(o, ..., r if r.dtype == o.dtype else TABLE["astype"](r, dtype=o.dtype), fresh)
     if len(results) == 1:
         return outs[0]
-    return tuple([r if o is None else o for o, r in itertools.zip_longest(outs, results)])
+    wide = onp.broadcast_shapes(*[o.shape for o in outs if o is not None])  # of one output, which all of them have
+    fitting = [r if r.shape == wide else TABLE["copy"](TABLE["broadcast_to"](r, shape=wide)) for r in results]
+    return tuple([r if o is None else o for o, r in itertools.zip_longest(outs, fitting)])
 
 
 def ufunc_definition(host: Any) -> Callable | None:

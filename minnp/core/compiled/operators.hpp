@@ -345,6 +345,14 @@ static const char *const comparisons[] = {"__lt__", "__le__", "__eq__", "__ne__"
 static PyObject *comparison_entries[6], *comparison_rows[6];
 static richcmpfunc general_compare;
 
+/* Whether an array on the host has numbers: a comparison with texts, or dates, is another row's. */
+static bool of_numbers(const Value &x) {
+    if (!x.is_array())
+        return true;
+    int type = fields(x.object)->descr->type_num;
+    return PyTypeNum_ISNUMBER(type) || PyTypeNum_ISBOOL(type);
+}
+
 static PyObject *compare(PyObject *v, PyObject *w, int op) {
     return guarded([&] {
         Value values[] = {value_of(v), value_of(w)}, &a = values[0], &b = values[1];
@@ -359,7 +367,7 @@ static PyObject *compare(PyObject *v, PyObject *w, int op) {
                 Ref x = borrow(a.object), y = borrow(text ? w : b.object);
                 return result_of(made(PyObject_RichCompare(x, y, op)));
             }
-        } else if (!text)
+        } else if (!text && of_numbers(a) && of_numbers(b))
             if (Ref out = apply(comparison_rows[op], operands, values, 2, no_params))
                 return out;
         return made(general_compare(v, w, op));

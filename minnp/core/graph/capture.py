@@ -349,7 +349,9 @@ class CaptureTrace(Trace):
         return v.value if self._mine(v) else v
 
     def _reference(self, v: Any) -> Any:
-        """What a node holds for a value: its node, a constant by name, or the number itself."""
+        """What a node holds for a value: its node, a constant by name, or the number itself. (Arrays are among the
+        parameters of some rows.)"""
+        v = read(v) if type(v) in ARRAY_TYPES else v
         if self._mine(v):
             return v.node
         if type(v) is Live:
