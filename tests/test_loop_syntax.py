@@ -769,3 +769,26 @@ def test_powers_of_integers_that_are_pythons(base, first, count):
         except ZeroDivisionError:
             with pytest.raises(ZeroDivisionError):
                 g(base, first, count)
+
+
+@pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python")
+def test_loops_over_all_places_of_an_array_are_loops():
+    def weighed(x):
+        s = 0.0
+        for (j, k), v in np.ndenumerate(x):
+            s += v * v * (j - k)
+        return s
+
+    def counted(x):
+        s = 0.0
+        for j, k in np.ndindex(x.shape):
+            s += x[j, k] * (j - k)
+        return s
+
+    x = np.array(numpy.random.default_rng(0).standard_normal((100, 10)))
+    for f in (weighed, counted):
+        compiled = jit(f)
+        minnp.report(reset=True)
+        for _ in range(3):
+            assert compiled(x) == pytest.approx(f(x), rel=1e-12)
+        assert not [r for r in minnp.report(reset=True) if r["function"].startswith(("loop in", "jit of"))]

@@ -1703,6 +1703,7 @@ class Translator(Building):
 
         def one(index: list[E]) -> None:
             at = Tup([*index])
+            self.program.loops |= {i.args[0] for i in index}
             self.bind(s.target, at if grid.array is None else Tup([at, self.element(grid.array, index)]))
             self.turn(s.body)
 
