@@ -355,6 +355,19 @@ MISTAKES = [
     ("net.append(nn.ReLU())", AttributeError, "'append'", "nn.Sequential(*net, layer)"),
     ("nn.Softmax()", AttributeError, "'Softmax'", "npx.softmax"),
     ("minnp.grad(lambda x: x.cuda())(a)", AttributeError, "'cuda'", "x.to_device('gpu:0')"),
+    ("minnp.grad(lambda n: n(x3).sum())(net)", TypeError, "Sequential() 0: Linear", "net.tree()", "net.holding(tree)"),
+    ("minnp.grad(lambda x: x)(foreign)", TypeError, "is a Foreign", "np.asarray(x)"),
+    ("nn.optim.Adam(net)", AttributeError, "'Adam'", "do you mean 'adam'", "optimizer='adam'"),
+    ("net.fit(x3, y, optimizer='nadam')", ValueError, "unknown optimizer", "'nadam'"),
+    ("net.fit(x3, y, class_weight={0: -1.0}, verbose=False)", ValueError, "a class's weight", "-1.0"),
+    (
+        "net.evaluate(x3, y, metrics=['mse'])",
+        ValueError,
+        "the metric 'mse'",
+        "outputs float32[4, 2]",
+        "labels int64[4]",
+    ),
+    ("net.save('')", ValueError, "path of its file"),
 ]
 WITHOUT = {  # where a library is not there
     "mxnet": ("minnp.set_backend('mxnet')", BackendMissingError, "needs mxnet, which is not installed", "pip install"),
@@ -399,6 +412,7 @@ def scope(tmp_path_factory):
         "planted": planted,
         "no_pair": minnp.custom_vjp(lambda x: x).defvjp(lambda x: x, lambda saved, g: (g,)),
         "nan": nan,
+        "foreign": type("Foreign", (), {"__array__": lambda self, dtype=None, copy=None: numpy.ones(2)})(),
         "guarded": minnp.jit(lambda x: x * float(x[0]), limit=2),
         "again": minnp.jit(lambda x: x * float(x[0]), limit=2),
         "net": nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)).init(0),
@@ -452,6 +466,27 @@ def test_a_compiler_that_is_misspelt_is_named():
     code = [sys.executable, "-c", "import minnp"]
     done = subprocess.run(code, env={**os.environ, "MINNP_COMPILER": "nome"}, capture_output=True, text=True)
     assert "MINNP_COMPILER='nome'" in done.stderr and done.returncode == 1
+
+
+def test_the_ending_of_a_model_s_file_may_be_given(tmp_path):
+    net = nn.Sequential(nn.Linear(3, 4)).init(0)
+    saved = net.save(tmp_path / "m.params")
+    assert saved == net.save(tmp_path / "m") == str(tmp_path / "m.params")
+    other = nn.Sequential(nn.Linear(3, 4)).load(saved)
+    assert np.array_equal(other[0].params["w"], net[0].params["w"])
+
+
+def test_a_number_of_processes_that_is_none_names_its_variable(monkeypatch):
+    for wrong in ("a", "0", "-1"):
+        monkeypatch.setenv("WORLD_SIZE", wrong)
+        with pytest.raises(minnp.distributed.MeshError, match=f"WORLD_SIZE='{wrong}'"):
+            minnp.distributed.transport.world_size()
+
+
+def test_a_function_of_scipys_is_named_where_it_is():
+    pytest.importorskip("scipy")
+    with pytest.raises(NotDifferentiableError, match=r"^minnp\.scipy\.special\.jv has no gradient"):
+        minnp.grad(lambda v: minnp.scipy.special.jv(v, 1.0))(1.0)
 
 
 def test_of_several_results_one_may_depend_on_the_arguments():

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from typing import Any
 
 from ..errors import MeshError
 from . import collectives
-from .transport import Group, Transport, connected
+from .transport import Group, Transport, connected, world_size
 
 _JOB: list[Transport | None] = []  # the transport of this process, once `init` was called
 
@@ -179,7 +178,7 @@ def init(
     for name, seconds in (("timeout", timeout), ("patience", patience)):
         if not seconds > 0:
             raise ValueError(f"{name} is a number of seconds above 0, got {seconds!r}")
-    size = _JOB[0].size if _JOB and _JOB[0] is not None else int(os.environ.get("WORLD_SIZE", 1))
+    size = _JOB[0].size if _JOB and _JOB[0] is not None else world_size()
     shape = shaped(shape, size)
     names = tuple(map(str, range(len(shape)))) if names is None else tuple(names)
     if len(names) != len(shape) or len(set(names)) != len(names):

@@ -361,9 +361,17 @@ def described(facts: dict) -> str:
 
 
 # ------------------------------------------------------------------ how the processes of a job find each other
+def world_size() -> int:
+    """How many processes torchrun started; 1 without it."""
+    said = os.environ.get("WORLD_SIZE", "1")
+    if not said.isdecimal() or said == "0":
+        raise MeshError(f"WORLD_SIZE={said!r}: it is the number of processes, at least 1; torchrun sets it")
+    return int(said)
+
+
 def connected(timeout: float, patience: float, interface: str | None) -> Transport | None:
     """The transport of the job that torchrun's variables describe; None where there is one process."""
-    size = int(os.environ.get("WORLD_SIZE", 1))
+    size = world_size()
     if size == 1:
         return None
     rank = _number("RANK", size)

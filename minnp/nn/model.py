@@ -414,18 +414,21 @@ class ModelBase(Layer):
 
     # -------------------------------------------------------------- files
     def save(self, prefix: str | os.PathLike) -> str:
-        """Write every parameter and auxiliary value to `<prefix>.params`, atomically; returns that path."""
+        """Write every parameter and auxiliary value to `<prefix>.params`, atomically; returns that path.
+
+        The ending may be given, too: save("a.params") is save("a").
+        """
         if not self.initialised:
             raise ValueError(f"{type(self).__name__} has no values to save yet: call .init(), or train it")
         arrays = {f"param:{name}": value for name, value in self.tree().items()}
         arrays |= {f"aux:{name}": value for name, value in self.aux_tree().items() if value is not None}
-        path = f"{os.fspath(prefix)}.params"
+        path = path_of(prefix)
         checkpoint.save(path, arrays, {"model": type(self).__name__}, keep_previous=False)
         return path
 
     def load(self, prefix: str | os.PathLike) -> Self:
         """Read what `save` wrote; the names and shapes must be this model's. Returns self."""
-        arrays, _ = checkpoint.load(f"{os.fspath(prefix)}.params")
+        arrays, _ = checkpoint.load(path_of(prefix))
         tree = {name[6:]: np.array(value) for name, value in arrays.items() if name.startswith("param:")}
         for name, config in self.configs().items():
             if name not in tree:
@@ -466,6 +469,13 @@ class ModelBase(Layer):
         from .training import predict
 
         return predict(self, x, batch_size)
+
+
+def path_of(prefix: str | os.PathLike) -> str:
+    """The file of parameters that is meant: `prefix` with the ending .params, which it may have."""
+    if not (path := os.fspath(prefix)):
+        raise ValueError("a model is saved and loaded by the path of its file, without the ending; got ''")
+    return path if path.endswith(".params") else f"{path}.params"
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -343,3 +344,12 @@ def warmup(steps: int, then: Callable[[int], float] | None = None) -> Callable[[
         return 1.0 if then is None else then(step - steps)
 
     return factor
+
+
+def __getattr__(name: str) -> Any:
+    """AttributeError that says which optimiser is meant: Adam, as torch writes it."""
+    own = next((known for known in RULES if known == name.lower()), None)
+    meant = f"; do you mean {own!r}, as in net.fit(x, y, optimizer={own!r})?" if own else ""
+    raise AttributeError(
+        f"module 'minnp.nn.optim' has no attribute {name!r}{meant}", name=name, obj=sys.modules[__name__]
+    )

@@ -126,6 +126,9 @@ class Solver:
         self.class_weight = class_weight
         if class_weight is not None:
             weighs_classes(model)
+            weights = class_weight.values() if isinstance(class_weight, dict) else np.ravel(class_weight)
+            for weight in weights:
+                checks.number("a class's weight", weight)
         self.num_epochs, self.train_acc_num_samples = checks.count("num_epochs", num_epochs), train_acc_num_samples
         self.print_every, self.verbose = print_every, verbose and shown
         self.metrics = measures.named(getattr(model, "metrics", ()) if metrics is None else metrics)

@@ -8,7 +8,7 @@ from typing import Any
 
 import minnp.numpy as np
 
-from . import checks, metrics
+from . import checks, metrics, optim
 from .io import Batches, DataBatch, NDArrayIter, each_batch
 
 HINTS = {  # of fit, for what is a setting of the model or has another name in Solver
@@ -60,7 +60,7 @@ def fit(
         model,
         train,
         None if validation_data is None else iterator(*unpacked(validation_data), max(batch_size, 128)),
-        update_rule=optimizer,
+        update_rule=checks.one_of("optimizer", optimizer, optim.RULES, "(w, dw, config) -> (w, config)"),
         optim_config=config,
         num_epochs=checks.count("epochs", epochs),
         train_acc_num_samples=train_acc_num_samples,
@@ -154,7 +154,12 @@ def add(totals: dict[str, float], model: Any, batch: DataBatch, count: int, chos
         predict, batch = trimmed(predict, count), DataBatch(trimmed(batch.data, count), trimmed(batch.label, count))
     totals["loss"] += count * float(model.loss_batch(batch, predict))
     for name, metric in chosen.items():
-        totals[name] += count * float(metric(predict, batch.label[0]))
+        try:
+            totals[name] += count * float(metric(predict, batch.label[0]))
+        except checks.MISTAKES as error:
+            given = checks.of_arrays({"outputs": predict, "labels": batch.label[0]})
+            error.add_note(f"in the metric {name!r} of {given}")
+            raise
 
 
 def examples(dataiter: Any) -> Iterator[DataBatch]:

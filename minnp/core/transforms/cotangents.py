@@ -202,8 +202,9 @@ def no_rule(row: Primitive, i: int, shape: tuple, dtype: Any) -> errors.NotDiffe
     ufunc = getattr(host, "__self__", host)
     if isinstance(ufunc, onp.ufunc) and {*"".join(ufunc.types)} <= {*"O->"}:
         return errors.NotDifferentiableError(f"np.{row.name} gives {OBJECTS}")
+    module = "minnp" if row.name.startswith("scipy.") else "np"
     return errors.NotDifferentiableError(
-        f"np.{row.name} has no gradient for argument {i} ({describe(Meta(shape, dtype))}); give it one with "
+        f"{module}.{row.name} has no gradient for argument {i} ({describe(Meta(shape, dtype))}); give it one with "
         "minnp.custom_vjp, or stop the gradient with np.stop_gradient"
     )
 

@@ -54,10 +54,14 @@ def argument_value(x: Any, what: str = "argument") -> Any:
         return x.scalar()
     if isinstance(x, (complex, onp.generic)):
         return onp.asarray(x)[()]
-    raise TypeError(
-        f"cannot differentiate with respect to {what}: {x!r:.60} is a {t.__name__}, not an array, a number, or a "
-        "tuple, list, dict, namedtuple or dataclass of them"
-    )
+    if hasattr(t, "holding"):  # a model
+        instead = "differentiate with respect to its parameters, net.tree(), inside `with net.holding(tree)`"
+    elif hasattr(t, "__array__") or hasattr(t, "asnumpy"):
+        instead = "write np.asarray(x)"
+    else:
+        instead = "not an array, a number, or a tuple, list, dict, namedtuple or dataclass of them"
+    shown = " ".join(f"{x!r:.60}".split())
+    raise TypeError(f"cannot differentiate with respect to {what}: {shown} is a {t.__name__}, {instead}")
 
 
 def has_slope(value: Any, who: str) -> Any:
