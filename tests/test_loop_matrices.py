@@ -134,3 +134,38 @@ def test_names_of_the_users_do_not_matter():
 
     A, b = matrices("f8")
     onp.testing.assert_allclose(jit(f)(np.array(A), b)[0], onp.linalg.det(A).sum(), rtol=1e-10)
+
+
+def test_interpolation_is_numpys():
+    def looked_up(x, xp, fp):
+        out = np.zeros(len(x))
+        for k in range(len(x)):
+            out[k] = np.interp(x[k], xp, fp)
+        return out
+
+    rng, compiled = onp.random.default_rng(0), jit(looked_up)
+    minnp.report(reset=True)
+    for n in (1, 2, 3, 9, 9, 9):
+        xp, fp = np.sort(rng.standard_normal(n)), rng.standard_normal(n)
+        x = onp.concatenate([xp, rng.uniform(-3, 3, 20), [onp.nan, onp.inf, -onp.inf]])
+        for values in (fp, onp.where(onp.arange(n) == n // 2, onp.inf, fp)):
+            with onp.errstate(invalid="ignore"):
+                onp.testing.assert_array_equal(compiled(*map(np.array, (x, xp, values))), onp.interp(x, xp, values))
+    assert not [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+
+
+def test_gradients_of_interpolation():
+    def total(x, xp, fp):
+        s = 0.0
+        for k in range(len(x)):
+            s += np.interp(x[k], xp, fp) * (k + 1)
+        return s
+
+    rng = onp.random.default_rng(1)
+    for n in (1, 2, 7):
+        xp, fp = onp.sort(rng.standard_normal(n)), rng.standard_normal(n)
+        for x in (rng.uniform(-3, 3, 15), onp.concatenate([xp, rng.uniform(-3, 3, 15)])):  # and at the points
+            for argnum in range(3):
+                eager = minnp.grad(total, argnum)(*map(np.array, (x, xp, fp)))
+                for make in (lambda f: jit(minnp.grad(f, argnum)), lambda f: minnp.grad(jit(f), argnum)):  # noqa: B023
+                    onp.testing.assert_allclose(make(total)(*map(np.array, (x, xp, fp))), eager, rtol=1e-9, atol=1e-9)

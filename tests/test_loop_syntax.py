@@ -356,6 +356,29 @@ def tuples_among_tuples(x, i):
     return n
 
 
+def matched(x, i):
+    n, s = 0, 0.0
+    for k in range(10):
+        match i[k] % 4:
+            case 0:
+                n += 1
+            case 1 | 2 if k > 3:
+                s += x[k]
+                if s > 100:
+                    break
+            case 2:
+                continue
+            case _:
+                n -= 10
+        match k:
+            case 3 | 5:
+                s = s * 2
+        match x[k] > 0:
+            case 1:
+                n += 1000
+    return n, s
+
+
 def the_same_nan(x, i):
     n = 0
     for k in range(10):
@@ -457,7 +480,7 @@ PROGRAMS += [a_module_in_a_comprehension_alone, floats_in_arrays_of_integers, pl
 PROGRAMS += [generators, names_of_generators_are_their_own, comprehensions, walrus, rounding, backwards, membership]
 PROGRAMS += [ranges_that_conditions_choose, tuples_that_conditions_choose, indices_of_arrays]
 PROGRAMS += [starred, lists_as_indices, functions, tuples_bound_anew, tuples_exchanged, the_same_nan]
-PROGRAMS += [tuples_among_tuples]
+PROGRAMS += [tuples_among_tuples, matched]
 PROGRAMS += [returns_a_tuple, may_return_numbers_of_several_types, returns_an_array, returns_its_argument]
 PROGRAMS += [branches_that_are_not_reached, branches_that_are_reached, medians_and_sorted_rows, rows_of_tuples]
 PROGRAMS += [

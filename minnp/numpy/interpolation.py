@@ -22,15 +22,17 @@ def _segment(x: Any, xp: Any, fp: Any) -> tuple[Any, Any, Any, Any]:
     """For each x: its segment of the table, its place there (0 to 1), the slope, whether x is in the table."""
     n = xp.shape[0]
     i = searchsorted(xp[1 : n - 1], x, side="right")  # the end segments reach outwards
-    x0, x1, f0, f1 = take(xp, i), take(xp, i + 1), take(fp, i), take(fp, i + 1)
     inside = (x >= xp[0]) & (x <= xp[n - 1])
+    if n == 1:  # a table of one value has no slope
+        return i, x * 0, x * 0, inside
+    x0, x1, f0, f1 = take(xp, i), take(xp, i + 1), take(fp, i), take(fp, i + 1)
     return i, (x - x0) / (x1 - x0), (f1 - f0) / (x1 - x0), inside
 
 
 def _scattered(g0: Any, g1: Any, i: Any, n: int) -> Any:
     """What the two ends of each segment receive, summed up over the table."""
     return take_add(reshape(g0, shape=(-1,)), reshape(i, shape=(-1,)), shape=(n,)) + take_add(
-        reshape(g1, shape=(-1,)), reshape(i, shape=(-1,)) + 1, shape=(n,)
+        reshape(g1, shape=(-1,)), reshape(i, shape=(-1,)) + (n > 1), shape=(n,)
     )
 
 
@@ -50,7 +52,7 @@ def _interp_fp(g: Any, y: Any, x: Any, xp: Any, fp: Any, left: Any = None, right
     n = xp.shape[0]
     below, above = x < xp[0], x > xp[n - 1]
     # outside the table the result is its end, or the constant given for that side
-    place = where(below, 0, where(above, 1, place))
+    place = where(below, 0, where(above, n > 1, place))
     g = g if left is None else where(below, 0, g)
     g = g if right is None else where(above, 0, g)
     return _scattered(g * (1 - place), g * place, i, n)
@@ -63,6 +65,7 @@ interp = primitive(
     saves="in",
     samples=sampled(
         ((spread(4, low=0.2, high=4.5), onp.array([0.0, 1.0, 2.5, 5.0]), spread(4, seed=2)), {}),
+        ((onp.array([-1.0, 0.5, 9.0]), onp.array([0.5]), onp.array([2.0])), {}),
         ((onp.array([[-1.0, 0.5], [2.2, 9.0]]), onp.array([0.0, 1.0, 2.5]), spread(3, seed=2)), {}),
         ((onp.array([-1.0, 0.5, 9.0]), onp.array([0.0, 1.0, 2.5]), spread(3, seed=2)), {"left": 1.0, "right": 2.0}),
     ),

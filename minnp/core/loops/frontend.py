@@ -1416,6 +1416,33 @@ class Translator(Building):
             orelse.pop(0)
         self.emit(If(test, then, orelse))
 
+    def do_Match(self, s: ast.Match) -> None:
+        """A match with numbers and texts, as the branches that it means."""
+        name = f"match.{s.lineno}.{s.col_offset}"
+        self.bind(ast.Name(name, ast.Store()), self.value(s.subject))
+        rest: list[ast.stmt] = []
+        for case in reversed(s.cases):
+            tests = [t for t in (self.matches(case.pattern, name), case.guard) if t is not None]
+            if not tests:
+                rest = case.body
+                continue
+            test = tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+            branch = ast.If(test=test, body=case.body, orelse=rest)
+            rest = [ast.fix_missing_locations(ast.copy_location(branch, case.pattern))]
+        self.body(rest)
+
+    def matches(self, pattern: ast.pattern, name: str) -> ast.expr | None:
+        """The condition under which a name's value matches; None if it always does."""
+        match pattern:
+            case ast.MatchValue(value):
+                return ast.Compare(ast.Name(name, ast.Load()), [ast.Eq()], [value])
+            case ast.MatchAs(None, None):
+                return None
+            case ast.MatchOr(patterns):
+                tests = [self.matches(p, name) for p in patterns]
+                return None if None in tests else ast.BoolOp(ast.Or(), [t for t in tests if t is not None])
+        raise self.fail("a match with other patterns than numbers and texts")
+
     def do_Try(self, s: ast.Try) -> None:
         """What the checks of its body find leads to the first handler of such exceptions; what Python finds out itself
         is Python's to run."""
@@ -3188,6 +3215,16 @@ class Translator(Building):
         if a.ndim != 1 or a.kind.letter == "c" or v.kind.letter == "c" or side not in ("left", "right"):
             raise self.fail("np.searchsorted of these")
         return self.as_numpy(self.written_out(side, [a, v]), I8)
+
+    def np_interp(self, args: list, kwargs: dict) -> E:
+        v, xp, fp = self.arguments("x xp fp", args, kwargs)
+        kind, xp, fp = Kind("f8"), self.an_array(xp), self.an_array(fp)
+        v = self.number(v)
+        if xp.ndim != 1 or fp.ndim != 1 or xp.kind.code != "f8" or fp.kind.code != "f8" or v.kind.letter not in "iuf":
+            raise self.fail("np.interp of these")
+        self.alike(xp.dims[0], fp.dims[0])
+        self.check(E("gt", (self.temporary(xp.dims[0]), const(0)), BOOL, 0, 1))
+        return self.as_numpy(self.written_out("interp", [self.frozen(self.cast(v, kind)), xp, fp]), kind)
 
     def call_linalg(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
         return getattr(self, f"linalg_{name}")(args, kwargs)

@@ -1,4 +1,4 @@
-"""Functions as loops, which are read like those of the user's: Gauss's elimination, what needs it, and a search.
+"""Functions as loops, which are read like those of the user's: Gauss's elimination, what needs it, and searches.
 
 They write to their arguments, which are copies. A matrix that is singular, or nearly, raises: Python then runs the
 loop, and LAPACK decides. Names that they read are this module's: no user can give them another meaning.
@@ -110,3 +110,24 @@ def right(a: Any, v: Any) -> Any:
         else:
             low = middle + 1
     return low
+
+
+def interp(v: Any, xp: Any, fp: Any) -> Any:
+    """The value at v of the lines that join the points (xp, fp), xp increasing; beyond them that of the last one."""
+    behind, last = right(xp, v), len(xp) - 1
+    if behind == 0 or last == 0:  # of one point NaN has the value, too
+        return fp[0]
+    if v != v:
+        return v
+    if v > xp[last]:
+        return fp[last]
+    if behind > last:  # at the last point, with the slope that is before it
+        y = (fp[last] - fp[last - 1]) / (xp[last] - xp[last - 1]) * (v - xp[last]) + fp[last]
+        return y if y == y else fp[last]
+    slope = (fp[behind] - fp[behind - 1]) / (xp[behind] - xp[behind - 1])
+    y = slope * (v - xp[behind - 1]) + fp[behind - 1]
+    if y != y:
+        y = slope * (v - xp[behind]) + fp[behind]
+        if v == xp[behind - 1] or (y != y and fp[behind] == fp[behind - 1]):
+            y = fp[behind - 1]
+    return y
