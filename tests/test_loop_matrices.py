@@ -169,3 +169,28 @@ def test_gradients_of_interpolation():
                 eager = minnp.grad(total, argnum)(*map(np.array, (x, xp, fp)))
                 for make in (lambda f: jit(minnp.grad(f, argnum)), lambda f: minnp.grad(jit(f), argnum)):  # noqa: B023
                     onp.testing.assert_allclose(make(total)(*map(np.array, (x, xp, fp))), eager, rtol=1e-9, atol=1e-9)
+
+
+def turned(x, p):
+    total, axis = 0.0, np.array([0.3, -1.0, 0.5])
+    for k in range(len(x)):
+        axis = np.cross(x[k], axis) * 0.7 + np.cross(axis, x[0])
+        total += np.polyval(p, axis[0]) + np.polyval(p, k)
+    return total + axis
+
+
+def test_cross_products_and_polynomials():
+    rng = onp.random.default_rng(2)
+    x, p = np.array(rng.standard_normal((20, 3)) * 0.5), np.array(rng.standard_normal(4))
+    minnp.report(reset=True)
+    compiled = jit(turned)
+    for _ in range(3):
+        onp.testing.assert_allclose(compiled(x, p), turned(x, p), rtol=1e-12)
+    for argnum in range(2):
+        loss = lambda x, p: turned(x, p).sum()
+        onp.testing.assert_allclose(
+            jit(minnp.grad(loss, argnum))(x, p), minnp.grad(loss, argnum)(x, p), rtol=1e-8, atol=1e-12
+        )
+    assert not [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+    with pytest.raises(ValueError, match="dimension must be 2 or 3"):
+        jit(turned)(np.ones((20, 4)), p)

@@ -311,6 +311,21 @@ class Building(Chosen):
         a, b = (self.np_ravel([x], {}) for x in self.arguments("a b", args, kwargs))
         return self.outer(onp.multiply, lambda v: self.binary("mul", v[0], v[1]), a, b)
 
+    def np_cross(self, args: list, kwargs: dict) -> Array:
+        a, b = (self.an_array(x) for x in self.arguments("a b", args, kwargs))
+        kind = result_kind(onp.multiply, (a.kind, b.kind), (True, True))
+        if a.ndim != 1 or b.ndim != 1 or kind.letter not in "fc":
+            raise self.fail("np.cross of other arrays than two vectors of floats")
+        for x in (a, b):
+            self.alike(x.dims[0], const(3))
+        u, v = ([self.temporary(self.cast(self.element(x, [const(k)]), kind)) for k in range(3)] for x in (a, b))
+        out = self.new([const(3)], kind, False)
+        for k in range(3):
+            i, j = (k + 1) % 3, (k + 2) % 3
+            products = E("mul", (u[i], v[j]), kind), E("mul", (u[j], v[i]), kind)
+            self.emit(Store(out.name, (const(k),), E("sub", products, kind)))
+        return out
+
     def np_inner(self, args: list, kwargs: dict) -> Any:
         a, b = (self.lazy(x) for x in self.arguments("a b", args, kwargs))
         if a.ndim != 1 or b.ndim != 1:

@@ -3226,6 +3226,14 @@ class Translator(Building):
         self.check(E("gt", (self.temporary(xp.dims[0]), const(0)), BOOL, 0, 1))
         return self.as_numpy(self.written_out("interp", [self.frozen(self.cast(v, kind)), xp, fp]), kind)
 
+    def np_polyval(self, args: list, kwargs: dict) -> E:
+        p, x = self.arguments("p x", args, kwargs)
+        kind, p, x = Kind("f8"), self.an_array(p), self.number(x)
+        if p.ndim != 1 or p.kind.code != "f8" or x.kind.code not in ("f8", "i8"):
+            raise self.fail("np.polyval of these")
+        self.check(E("gt", (self.temporary(p.dims[0]), const(0)), BOOL, 0, 1))
+        return self.as_numpy(self.written_out("polyval", [p, self.frozen(self.cast(x, kind))]), kind)
+
     def call_linalg(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
         return getattr(self, f"linalg_{name}")(args, kwargs)
 

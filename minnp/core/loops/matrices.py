@@ -131,3 +131,11 @@ def interp(v: Any, xp: Any, fp: Any) -> Any:
         if v == xp[behind - 1] or (y != y and fp[behind] == fp[behind - 1]):
             y = fp[behind - 1]
     return y
+
+
+def polyval(p: Any, x: Any) -> Any:
+    """The polynomial with the coefficients p, the highest first, at x (Horner)."""
+    y = 0.0
+    for k in range(len(p)):
+        y = y * x + p[k]
+    return y
