@@ -126,6 +126,51 @@ def cleaned_up(a, b):
     return a, b
 
 
+def put_back(a, b):
+    for i in range(len(a)):
+        b[i] += 1
+        try:
+            a[i] = 1 // int(b[i] - 1)
+        except ZeroDivisionError:
+            a[i] = 7
+        finally:
+            b[i] -= 1
+    for i in range(len(a) - 1):
+        try:
+            a[i] += a[i + 1]
+        finally:
+            b[i] *= 2
+    return a, b
+
+
+def raised_after_all(a, b):
+    total = 0
+    for i in range(len(a)):
+        try:
+            try:
+                a[i] = 1 // int(b[i])
+            finally:
+                b[i] += 10
+        except ZeroDivisionError:
+            total += i
+        try:
+            a[i] += a[i + 1]
+        finally:
+            b[i] += 100
+    return a, b, total
+
+
+def left_in_between(a, b):
+    for i in range(len(a)):
+        try:
+            if b[i] > 1:
+                continue
+            a[i] = 5
+        finally:
+            b[i] += 1
+    return a, b
+
+
 def from_a_loop(a, b):
     found = -1
     for i in range(len(a)):
@@ -155,7 +200,7 @@ def in_a_branch_that_is_pythons(a, b):
     return a[1 // int(b[0] + 1) + 5 * int(b[0])]
 
 
-COMPILED = [quotients, neighbours, both, through_a_call, with_lists, from_a_loop]
+COMPILED = [quotients, neighbours, both, through_a_call, with_lists, from_a_loop, put_back]
 
 
 def kinds(x):
@@ -172,7 +217,12 @@ def outcome(f, *args):
 
 
 @pytest.mark.parametrize(
-    "f", [*COMPILED, in_a_branch_that_is_pythons, not_caught, bound_on_one_way, names_of_arrays, cleaned_up]
+    "f",
+    [
+        *COMPILED,
+        *(in_a_branch_that_is_pythons, not_caught, bound_on_one_way, names_of_arrays, cleaned_up),
+        *(raised_after_all, left_in_between),
+    ],
 )
 def test_exceptions_in_loops(f):
     g = jit(f)

@@ -1446,8 +1446,10 @@ class Translator(Building):
     def do_Try(self, s: ast.Try) -> None:
         """What the checks of its body find leads to the first handler of such exceptions; what Python finds out itself
         is Python's to run."""
-        if s.finalbody or any(h.name for h in s.handlers):
-            raise self.fail("a try with finally, or an exception that is bound")
+        if s.finalbody:
+            return self.finally_(s)
+        if any(h.name for h in s.handlers):
+            raise self.fail("an exception that is bound")
         number = next(self.counts)
         labels = [f"except.{number}.{k}" for k in range(len(s.handlers))]
         which = [(label, self.exceptions(h.type)) for label, h in zip(labels, s.handlers)]
@@ -1479,6 +1481,19 @@ class Translator(Building):
             body = [Block(label, body), *ended(inner)]
         self.meet(ends)
         self.emit(Block(f"try.{number}", body))
+
+    def finally_(self, s: ast.Try) -> None:
+        """try: ... finally: ...; Python runs what raises there."""
+        inside = [n for t in (*s.body, *s.handlers, *s.orelse) for n in ast.walk(t)]
+        if any(isinstance(n, (ast.Break, ast.Continue, ast.Return)) for n in inside):
+            raise self.fail("a way out of a try with finally")
+        inner = ast.copy_location(ast.Try(body=s.body, handlers=s.handlers, orelse=s.orelse, finalbody=[]), s)
+        before, self.handlers = self.handlers, [*self.handlers, ("", (BaseException,))]
+        try:
+            self.body([inner] if s.handlers else s.body)
+        finally:
+            self.handlers = before
+        self.body(s.finalbody)
 
     def exceptions(self, node: ast.expr | None) -> tuple[type, ...]:
         """The classes of exceptions that a handler is for."""

@@ -69,7 +69,9 @@ class Builder:
         self.line = 0
         self.news: dict[int, int] = {}  # arrays made so far, by line
         self.instead: dict[str, Any] = {}  # arrays that are read in the place of others, by name
-        self.handlers: list[tuple[str, tuple[type, ...]]] = []  # of try statements: (where an exception leads, which)
+        self.handlers: list[
+            tuple[str, tuple[type, ...]]
+        ] = []  # of try statements: (where an exception leads, "" to Python; which)
 
     # -------------------------------------------------------------- emitting
     def emit(self, statement: Any) -> None:
@@ -98,6 +100,8 @@ class Builder:
                 raise self.fail("Python has to run it")
         raised = RAISED.get(error.partition(" ")[0])
         for label, classes in reversed(self.handlers):
+            if raised is not None and not label:
+                return self.emit(Check(condition, "again", (), bounds))
             if raised is not None and issubclass(raised, classes):
                 return self.emit(If(condition, [], [Leave(label)]))
         self.emit(Check(condition, error, operands, bounds))
