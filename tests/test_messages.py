@@ -489,6 +489,16 @@ def test_a_function_of_scipys_is_named_where_it_is():
         minnp.grad(lambda v: minnp.scipy.special.jv(v, 1.0))(1.0)
 
 
+@pytest.mark.parametrize(
+    "program",
+    ["from minnp.scipy import linalg", "import minnp.scipy.signal", "import minnp.scipy.special", "minnp.scipy.stats"],
+)
+def test_scipy_that_is_missing_is_named_with_the_line_that_installs_it(program):
+    code = f"import sys; sys.modules['scipy'] = None; import minnp; {program}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "pip install scipy" in done.stderr.splitlines()[-1], done.stderr
+
+
 def test_of_several_results_one_may_depend_on_the_arguments():
     """Integers and constants beside it have no gradient that could be meant."""
     assert np.array_equal(minnp.grad(lambda w: (np.sum(w**2), 3, np.ones(2)))(np.ones(2)), [2.0, 2.0])

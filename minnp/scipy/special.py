@@ -3,7 +3,12 @@
 Those of SciPy's own functions that are ufuncs find these rows too: scipy.special.expit(x).
 """
 
-from scipy import special as _scipy
+try:
+    from scipy import special as _scipy
+except ModuleNotFoundError as _error:
+    raise ModuleNotFoundError(
+        f"{__name__} needs scipy, which is not installed: pip install scipy", name="scipy"
+    ) from _error
 
 from ..core.api.namespace import lazy as _lazy
 from ..core.api.public import function as _function

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scipy import stats as _scipy
+try:
+    from scipy import stats as _scipy
+except ModuleNotFoundError as _error:
+    raise ModuleNotFoundError(
+        f"{__name__} needs scipy, which is not installed: pip install scipy", name="scipy"
+    ) from _error
 
 from ..core.api.namespace import lazy as _lazy
 from ..core.api.public import function as _function

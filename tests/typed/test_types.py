@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -75,13 +76,14 @@ def test_the_stubs_are_what_their_script_writes() -> None:
 def test_pyright_finds_the_marked_mistakes_and_nothing_else(tmp_path: Path) -> None:
     """In its standard mode, of which basedpyright's own is stricter."""
     pytest.importorskip("basedpyright", reason="pip install basedpyright")
-    config: dict = {"typeCheckingMode": "standard", "include": [str(HERE / "programs")]}
+    shutil.copytree(HERE / "programs", tmp_path / "programs")  # it reads nothing outside the configuration's folder
+    config: dict = {"typeCheckingMode": "standard", "include": ["programs"]}
     config |= {"reportUnusedExpression": "none", "reportMissingModuleSource": "none"}
     (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
     command = [sys.executable, "-m", "basedpyright", "--outputjson", "-p", str(tmp_path)]
     command += ["--pythonpath", sys.executable]
     # As a library of the interpreter's, and not as part of the program, of which nothing is private.
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     told = json.loads(done.stdout)["generalDiagnostics"]
     found = {(Path(d["file"]).name, d["range"]["start"]["line"] + 1) for d in told if d["severity"] == "error"}

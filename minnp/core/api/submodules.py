@@ -35,7 +35,14 @@ class Submodules:
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if not fullname.startswith(f"{self.package}."):
             return None
-        theirs = importlib.util.find_spec(_source(fullname))
+        try:
+            theirs = importlib.util.find_spec(_source(fullname))
+        except ModuleNotFoundError as error:  # of the library itself
+            library = self.package.removeprefix("minnp.")
+            if error.name != library:
+                raise
+            said = f"{fullname} needs {library}, which is not installed: pip install {library}"
+            raise ModuleNotFoundError(said, name=library) from None
         if theirs is not None:
             return ModuleSpec(fullname, self, is_package=theirs.submodule_search_locations is not None)
         parent, _, name = fullname.rpartition(".")
