@@ -105,6 +105,7 @@ def _spread(reduce: Callable) -> tuple[Callable, dict]:
             count *= x.shape[d]
         if not over or count <= ddof or not x.numel():
             refuse("no degrees of freedom left")
+        ddof = ddof.item() if isinstance(ddof, onp.ndarray) else ddof
         return reduce(x, over, correction=ddof, keepdim=keepdims)
 
     def direct(x: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:

@@ -344,6 +344,7 @@ class CaptureTrace(Trace):
         return type(v) is Tracer and v.trace is self
 
     def _value(self, v: Any) -> Any:
+        v = read(v) if type(v) in ARRAY_TYPES else v
         if type(v) is Live:  # a parameter: shapes may depend on it
             return v.fixed()
         return v.value if self._mine(v) else v

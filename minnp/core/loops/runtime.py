@@ -130,6 +130,8 @@ def whole(f: Any) -> Any:
     if type(f) is MethodType:
         inner = whole(f.__func__)
         return inner and MethodType(inner, f.__self__)
+    if not engine.available():
+        return None
     made = staged(f)
     one = type(made) is not Whole and (made is not f or fills_lists(f)) and tree_of(f) is not None
     return Whole(f, made, optional=True) if one else None
