@@ -128,6 +128,7 @@ def _close(row: Primitive) -> Callable:
     def within(a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Any:
         if any(type(t) in ARRAY_TYPES and type(read(t)) is not Host for t in (rtol, atol)):
             return row(*map(operand, (a, b, rtol, atol)), equal_nan=equal_nan)
+        rtol, atol = (read(t) if type(t) in ARRAY_TYPES else t for t in (rtol, atol))
         return row(operand(a), operand(b), rtol=rtol, atol=atol, equal_nan=equal_nan)
 
     return close
