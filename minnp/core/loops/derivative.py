@@ -112,10 +112,6 @@ class _Derivative:
             raise NotUnderstood("the derivative beside integers of 64 bits", program.line)
         if program.moving:
             raise NotUnderstood("the derivative of names that stand for several arrays", program.line)
-        if any(k.letter == "c" for k in program.kinds.values()) or any(
-            a.kind.letter == "c" for a in program.arrays.values()
-        ):
-            raise NotUnderstood("the derivative of complex numbers", program.line)
         self.source, self.wanted = program, wanted
         self.unwritten: set[str] = set()  # what reads elements as they were given, of arrays that are not wanted
         self.old: dict[int, str] = {}  # a store that is undone -> the variable that has what was there
@@ -182,6 +178,8 @@ class _Derivative:
             return False
         if e.op in ("var", "load"):
             return e.args[0] in active and not (self.unwritten and repr(e) in self.unwritten)
+        if e.op == "mul" and any(constant(a) == 0 for a in e.args):
+            return False
         return any(isinstance(a, E) and self.depends(a, active) for a in e.args)
 
     def leaves(self, e: E) -> bool:
@@ -1388,6 +1386,7 @@ class _Adjoint(_Derivative):
 LOW, HIGH = -(2**62), 2**62
 EXPENSIVE = {"exp", "log", "sin", "cos", "tan", "tanh", "pow", "sinh", "cosh", "log1p", "expm1", "arctan2", "hypot"}
 EXPENSIVE |= {"sqrt", "div", "arcsin", "arccos", "arctan", "cbrt", "log2", "log10", "exp2", "atan2"}
+EXPENSIVE |= {"modulus", "real_of_ratio", "imag_of_ratio"}
 EXPENSIVE |= {"logaddexp", "logaddexp2", "arcsinh", "arccosh", "arctanh"}
 QUICK = {"sqrt", "div"}  # in a place or a condition, which one by one would go to the tape
 MOST = 50  # operations of these
@@ -1505,7 +1504,7 @@ def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterato
     if op in ("arctan2", "atan2"):
         square = nonzero(add(mul(x, x), mul(y, y)))
         return iter((strong(g, div(mul(g, y), square)), strong(g, neg(div(mul(g, x), square)))))
-    if op == "hypot":
+    if op in ("hypot", "modulus"):
         size = nonzero(again())
         return iter((strong(g, div(mul(g, x), size)), strong(g, div(mul(g, y), size))))
     if op in ("logaddexp", "logaddexp2"):  # each has its share of the sum; of sums that are 0 or inf, none
@@ -1514,6 +1513,11 @@ def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterato
         down = f("select", E("lt", (again(), c(-most)), BOOL, 0, 1), c(-most), under(again()))
         share = lambda x: f("exp2" if op == "logaddexp2" else "exp", sub(under(x), down))
         return iter((strong(g, mul(g, share(x))), strong(g, mul(g, share(y)))))
+    if op in ("real_of_ratio", "imag_of_ratio"):  # of z / w: by z it is 1 / w, by w it is -z / w^2
+        of = lambda u, v: (f(op, u, v, *a[2:]) for op in ("real_of_ratio", "imag_of_ratio"))
+        (p, q), (s, t) = of(c(1), c(0)), of(*of(*a[:2]))
+        parts = (p, neg(q), neg(s), t) if op == "real_of_ratio" else (q, p, neg(t), neg(s))
+        return iter([strong(g, mul(g, part)) for part in parts])
     if op == "nextafter":
         return iter((g, c(0)))
     if op == "copysign":

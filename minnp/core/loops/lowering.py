@@ -1387,6 +1387,12 @@ class Lowering:
             return self.floored(op, args, given)
         if op == "complex":
             return self.pair(*args, kind)
+        if op in ("real_of_ratio", "imag_of_ratio", "modulus"):  # of complex numbers whose parts these are (pairs.py)
+            whole = Kind("c16" if given.code == "f8" else "c8")
+            both = [self.pair(*args[k : k + 2], whole) for k in range(0, len(args), 2)]
+            if op == "modulus":
+                return self.complex("abs", both, whole, given)
+            return self.complex(op[:4], [self.complex("div", both, whole, whole)], whole, given)
         if op == "pow" and t == "double":
             return self.call("pow", args, t)
         if op in LOGARITHMS_OF_SUMS:

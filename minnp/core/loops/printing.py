@@ -49,7 +49,8 @@ from .ir import (
 from .lowering import temporary
 
 UNFIT = "the loop was compiled for other numbers or lengths"
-NAMES = {"atan2": "arctan2", "finite": "isfinite", "conj": "conj"}  # functions that NumPy names otherwise
+# functions that NumPy names otherwise
+NAMES = {"atan2": "arctan2", "finite": "isfinite", "conj": "conj", "modulus": "hypot"}
 CHOSEN = ("const", "var")  # expressions that cost nothing
 NAMING = ("var", "load", "dim", "apart", "held", "dense")  # those whose arguments are names
 
@@ -478,6 +479,10 @@ class Printer:
             return f"{op}({', '.join(map(self.bare, e.args))})"
         if op in ("real", "imag"):
             return f"{args[0]}.{op}"
+        if op in ("real_of_ratio", "imag_of_ratio"):
+            made = f"np.{'complex128' if e.kind.code == 'f8' else 'complex64'}"
+            z, w = (f"{made}(complex({', '.join(x)}))" for x in (args[:2], args[2:]))
+            return self.converted(f"({z} / {w}).{op[:4]}", e.kind, Kind(e.kind.code))
         text = f"{'complex' if op == 'complex' else f'np.{NAMES.get(op, op)}'}({', '.join(map(self.bare, e.args))})"
         return self.converted(text, e.kind, Kind(e.kind.code, op == "complex"))
 

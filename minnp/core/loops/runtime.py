@@ -72,6 +72,7 @@ from .lowering import NotLowered
 from .numbers import EXACT
 from .operations import OPERATORS, NotUnderstood, join, place
 from .outside import LISTED, Outside, sort_of
+from .pairs import has_complex, paired
 from .printing import as_python, text_of
 from .products import deep
 from .proved import proved
@@ -95,6 +96,7 @@ ABSENT = object()
 NOTHING: dict[str, Any] = {"": None}  # that a loop binds
 RAN = [0]  # compiled loops that were worth it
 PYTHONS = (int, float, bool, complex)
+NUMPYS: dict[type, type] = {float: onp.float64, complex: onp.complex128}
 RANGES = {INT: (-LIMIT, LIMIT), WORD: (0, 2**64 - 1)}  # of Python's integers that a program is given
 FOLLOWING = (CaptureTrace, GradTrace, Recording, JvpTrace, BatchTrace)  # which take a loop for a row
 DERIVATIVES = {GradTrace: adjoint, Recording: adjoint, JvpTrace: tangent}
@@ -305,7 +307,7 @@ class LoopRow(Primitive):
     """A compiled loop as an operator: its arguments are the program's inputs; its results the arrays that it writes,
     the numbers that come out, and what guards their being bound and their types."""
 
-    __slots__ = ("code", "derivatives", "doubtful", "multiplies", "of", "program", "roomy", "slices")
+    __slots__ = ("code", "complex", "derivatives", "doubtful", "multiplies", "of", "program", "roomy", "slices")
     __slots__ += ("threaded", "together")
 
     def __init__(self, code: Code) -> None:
@@ -320,7 +322,7 @@ class LoopRow(Primitive):
         count = lambda metas, params, out: operations(code.program, metas)
         super().__init__("loop", code.call, **rules, saves="in", flops=count)
         self.code, self.program, self.multiplies = code, code.program, multiplies(code.program)
-        self.doubtful = rivalled(code.program)
+        self.complex, self.doubtful = has_complex(code.program), rivalled(code.program)
         self.derivatives: dict[tuple, Any] = {}
         self.slices: dict[frozenset, tuple] = {}
         self.of: tuple[LoopRow, Sequence[bool]] | None = None  # whose cotangents it computes, and of which inputs
@@ -333,6 +335,17 @@ class LoopRow(Primitive):
         """The results for values that traces follow."""
         with self.code.first_run():
             return bind(self, values, {})
+
+    def followed(self, ys: tuple) -> tuple:
+        """The results as a derivative follows them. Python's numbers depend on nothing that is followed, but where
+        there are complex ones: 1j * x is Python's of a float64 x."""
+        if not self.complex:
+            return ys
+        out = []
+        for y in ys:
+            kind = NUMPYS.get(type(y.value if type(y) is Live else y))
+            out.append(y if kind is None else y.scalar(kind) if type(y) is Live else kind(y))
+        return tuple(out)
 
     def parts(self) -> list[str]:
         """The variable, or array, that each result is of."""
@@ -397,6 +410,10 @@ class LoopRow(Primitive):
     def derivative(self, wanted: Sequence[bool], make: Callable = adjoint) -> LoopRow:
         """The row of the cotangents of the inputs that are wanted, or of the tangents along them. Raises
         NotUnderstood."""
+        real = self.real()
+        if real is not self:
+            each = zip(self.program.given, wanted)
+            return real.derivative([of for i, of in each for _ in self.parts_of(i.kind)], make)
 
         def row(program: Program) -> LoopRow:
             if not affordable(program):
@@ -427,8 +444,26 @@ class LoopRow(Primitive):
             raise NotUnderstood(*found)
         return found
 
+    def real(self) -> LoopRow:
+        """The row of the same program with two real numbers for each complex one; itself, if there is none, whose
+        derivatives those of this row are made of. Raises NotUnderstood."""
+        if paired not in self.derivatives:
+            program = self.program
+            self.derivatives[paired] = LoopRow(Code(paired(program), failure, agreed=True)) if self.complex else self
+        return self.derivatives[paired]
+
+    @staticmethod
+    def parts_of(kind: Any) -> range:
+        return range(2 if kind.letter == "c" else 1)
+
     def cotangents(self, wanted: Any, g: Any, y: Any, *values: Any, **params: Any) -> list:
         """The cotangents of the inputs, for those of the results; None where none flows."""
+        real = self.real()
+        if real is not self:
+            given, kinds = [i.kind for i in self.program.given], self.kinds_of_results()
+            wanted = [w for k, w in zip(given, wanted) for _ in self.parts_of(k)]
+            found = real.cotangents(wanted, in_parts(g, kinds, True), None, *in_parts(values, given))
+            return together(found, given, True)
         row, given = self.derivative(wanted), list(values)
         names = [i.name for i in self.program.given]
         results = [self.program.inputs[k] for k in self.program.written]
@@ -450,6 +485,15 @@ class LoopRow(Primitive):
 
     def tangents(self, moving: Sequence[Any], y: Any, *values: Any, **params: Any) -> list:
         """The tangents of the results along `moving` (None: constant), as `y` has them; None of what is no float."""
+        real = self.real()
+        if real is not self:
+            given, kinds = [i.kind for i in self.program.given], self.kinds_of_results()
+            found = real.tangents(in_parts(moving, given), in_parts(y, kinds), *in_parts(values, given))
+            moved = together(found, kinds)
+            for k, (kind, o) in enumerate(zip(kinds, y)):  # as it was bound here
+                if kind.letter == "c" and moved[k] is not None and getattr(o, "dtype", INT.dtype).kind != "c":
+                    moved[k] = bind(TABLE["real"], (moved[k],), {})
+            return moved
         row = self.derivative([t is not None for t in moving], tangent)
         mark, by_name = row.program.mark, dict(zip([i.name for i in self.program.given], moving))
         given = list(values)
@@ -464,6 +508,13 @@ class LoopRow(Primitive):
             moved.get(name + mark, _zeros(o)) if name and getattr(o, "dtype", INT.dtype).kind == "f" else None
             for name, o in zip(names, y)
         ]
+
+    def kinds_of_results(self) -> list:
+        """The kind in which each result is kept that is a number or an array of some."""
+        program = self.program
+        kinds = [program.inputs[k].kind for k in program.written]
+        kinds += [program.arrays[variable].kind for _, variable in program.results]
+        return kinds + [program.kinds[name] for name, *_ in program.outputs]
 
     def batched(self, mine: Sequence[bool]) -> LoopRow:
         """The row of a batch of the arguments that are `mine`. Raises NotUnderstood."""
@@ -512,7 +563,7 @@ class LoopRow(Primitive):
             x = columns[name]
             if x.dtype != kind.dtype:
                 x = bind(TABLE["astype"], (x,), {"dtype": kind.dtype})
-            numbers.append(Count(x) if kind.python else x)
+            numbers.append(Count(x) if kind.python and not (self.complex and kind.letter in "fc") else x)
         flags = [bool(shared[flag]) for *_, flag in self.program.outputs if flag]
         places = [i.name for i in self.program.given]
         memory: list = []
@@ -561,6 +612,41 @@ class LoopRow(Primitive):
 def row_of(program: Program, agreed: bool) -> LoopRow:
     """The row of a program."""
     return LoopRow(Code(program, failure, agreed))
+
+
+def in_parts(values: Sequence, kinds: list, cotangents: bool = False) -> list:
+    """Values, or cotangents, with two real ones for each of a complex kind: the cotangent of z = a + ib is that of a
+    minus i times that of b."""
+    out: list = []
+    for k, v in enumerate(values):
+        if k >= len(kinds) or kinds[k].letter != "c":
+            out.append(v)
+        elif v is None:
+            out += [None, None]
+        else:
+            v = onp.asarray(v)[()] if type(v) in PYTHONS else v
+            a, b = (bind(TABLE[part], (v,), {}) for part in ("real", "imag"))
+            out += [a, bind(TABLE["negative"], (b,), {}) if cotangents else b]
+    return out
+
+
+def together(values: Sequence, kinds: list, cotangents: bool = False) -> list:
+    """What `in_parts` took apart."""
+    left, out = iter(values), []
+    for kind in kinds:
+        a = next(left)
+        if kind.letter == "c":
+            b, i = next(left), kind.dtype.type(-1j if cotangents else 1j)
+            if b is not None:
+                b = bind(TABLE["multiply"], (b, i), {})
+            if a is not None and b is not None:
+                a = bind(TABLE["add"], (a, b), {})
+            elif a is not None:
+                a = bind(TABLE["astype"], (a,), {"dtype": kind.dtype})
+            else:
+                a = b
+        out.append(a)
+    return [*out, *left]
 
 
 def _zeros(x: Any) -> Any:

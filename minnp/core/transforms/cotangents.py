@@ -224,6 +224,13 @@ def followed(row: Primitive, y: Any) -> Any:
     return y
 
 
+def all_followed(row: Any, ys: Any) -> Any:
+    """The results of a row with several as a derivative follows them."""
+    if row.name == "loop":
+        return row.followed(ys)
+    return type(ys)([y if hasattr(y, "dtype") else followed(row, y) for y in ys])
+
+
 def carries(y: Any, depth: int = 3) -> bool:
     """Whether there are float or complex numbers in a result, or may be: in an object that does not show what it
     holds."""

@@ -15,7 +15,7 @@ from ..rows.primitive import CONSTANT, TABLE, Joint, Primitive
 from ..rows.pytree import tree_flatten, tree_map
 from ..rows.state import recording, state
 from ..rows.value import Buffer, Host, Tracer, overlapping
-from .cotangents import INEXACT, followed, no_rule, restore, unbroadcast
+from .cotangents import INEXACT, all_followed, followed, no_rule, restore, unbroadcast
 from .grad import argument_value, has_slope, staged
 from .tape import GradTrace
 from .trace import Trace
@@ -39,8 +39,7 @@ class JvpTrace(Trace):
             params = {k: v for k, v in params.items() if k != "donate"}
         several = type(y) in (tuple, list)
         if several:
-            # the numbers of Python's that come out of a compiled loop depend on nothing that is followed
-            y = type(y)([o if hasattr(o, "dtype") or row.name == "loop" else followed(row, o) for o in y])
+            y = all_followed(row, y)
         elif not hasattr(y, "dtype"):
             y = followed(row, y)
         kinds = [getattr(o, "dtype", INT).kind for o in (y if several else (y,))]

@@ -22,7 +22,7 @@ from ..rows.primitive import CONSTANT, TABLE, Joint, Primitive
 from ..rows.pytree import tree_leaves
 from ..rows.state import state
 from ..rows.value import Host, Tracer, concrete, overlapping, owner
-from .cotangents import followed
+from .cotangents import all_followed, followed
 from .tape import INEXACT, OUTPUT, GradTrace
 
 
@@ -101,8 +101,7 @@ class Recording(GradTrace):
         if type(y) in (tuple, list):
             nodes.append((row, params, parents, kept, None, None, None))
             first, out = len(nodes) - 1, []
-            for k, o in enumerate(y):
-                o = o if hasattr(o, "dtype") else followed(row, o)
+            for k, o in enumerate(all_followed(row, y)):
                 if hasattr(o, "dtype") and o.dtype.kind in INEXACT:
                     o = self._made((OUTPUT, k, (first,), None, None, o.shape, o.dtype), o)
                 out.append(o)

@@ -21,6 +21,7 @@ from ..rows.value import NUMBERS, Buffer, Host, Tracer, concrete, overlapping, o
 from .cotangents import (
     INEXACT,
     accumulate,
+    all_followed,
     buffer_of_parts,
     followed,
     no_rule,
@@ -148,8 +149,7 @@ class GradTrace(Trace):
         nodes = self.nodes
         first = len(nodes)
         saves = row.saves
-        # the numbers of Python's that come out of a compiled loop depend on nothing that is followed
-        ys = type(ys)([y if hasattr(y, "dtype") or row.name == "loop" else followed(row, y) for y in ys])
+        ys = all_followed(row, ys)
         if saves in ("in", "both"):
             arrays = [v if p >= 0 else safe(v) for v, p in zip(raw, parents)]
         else:
