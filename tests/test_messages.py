@@ -367,6 +367,9 @@ MISTAKES = [
         "outputs float32[4, 2]",
         "labels int64[4]",
     ),
+    ("net.fit(x3, y, early_stopping=-1, verbose=False)", ValueError, "patience (early_stopping)", "-1"),
+    ("net.fit(x3, y, early_stopping=True, verbose=False)", TypeError, "number of epochs, got True"),
+    ("net.fit(x3, y, jit='yes', verbose=False)", TypeError, "jit is True or False, got 'yes'"),
     ("net.save('')", ValueError, "path of its file"),
 ]
 WITHOUT = {  # where a library is not there
@@ -497,6 +500,10 @@ def test_scipy_that_is_missing_is_named_with_the_line_that_installs_it(program):
     code = f"import sys; sys.modules['scipy'] = None; import minnp; {program}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "pip install scipy" in done.stderr.splitlines()[-1], done.stderr
+
+
+def test_what_lower_gives_says_how_to_look_at_it():
+    assert repr(minnp.jit(lambda x: np.sin(x) + 1).lower(np.ones(2))).startswith("<lowered graph of 4 nodes: .code")
 
 
 def test_of_several_results_one_may_depend_on_the_arguments():

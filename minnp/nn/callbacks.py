@@ -59,6 +59,8 @@ def higher_is_better(monitor: str) -> bool:
 class EarlyStopping(Callback):
     """Stops when `monitor` has not improved by more than `min_delta` for `patience` epochs.
 
+    Raises TypeError for a patience that is no whole number.
+
     >>> x, y = np.ones((4, 2)), np.array([0, 1, 0, 1])
     >>> stop = nn.callbacks.EarlyStopping(patience=1, monitor="loss", min_delta=10.0)
     >>> net = nn.Sequential(nn.Linear(2, 2))
@@ -68,7 +70,9 @@ class EarlyStopping(Callback):
 
     @named()
     def __init__(self, patience: int = 5, monitor: str = "val_loss", min_delta: float = 0.0) -> None:
-        self.patience, self.monitor, self.min_delta = patience, monitor, min_delta
+        if isinstance(patience, bool):
+            raise TypeError(f"patience (early_stopping) is a number of epochs, got {patience}")
+        self.patience, self.monitor, self.min_delta = count("patience (early_stopping)", patience), monitor, min_delta
         self.best, self.waited = -math.inf, 0
 
     def on_epoch_end(self, solver: Any) -> None:

@@ -175,7 +175,7 @@ class Solver:
             raise ValueError(f"loss_scale={loss_scale!r} is for precision='float16'; this training is in float32")
         whole = minnp.value_and_grad(self._loss, has_aux=True)
         compute = whole if self.ranks is None else self.ranks.value_and_grad(self._loss)
-        self._compute = minnp.jit(compute) if jit else compute
+        self._compute = minnp.jit(compute) if checks.flag("jit", jit) else compute
         self._reset()
 
     def _reset(self) -> None:

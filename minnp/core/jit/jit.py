@@ -819,6 +819,9 @@ class Lowered:
         self._path = lambda: Specialisation(captured, (), compiler)
         self._returning = lambda: as_returned(self.graph.copy(), captured)
 
+    def __repr__(self) -> str:
+        return f"<lowered graph of {len(list(self.graph.nodes))} nodes: .code, .source and .flops show it>"
+
     @property
     def source(self) -> str:
         """The Python that jit runs."""
