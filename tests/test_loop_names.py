@@ -1118,3 +1118,39 @@ def test_names_that_a_loop_binds_to_arrays_of_other_lengths_are_pythons():
 
     x = np.linspace(0.1, 1, 20)
     numpy.testing.assert_allclose(jit(grad(f))(x, 15), grad(f)(x, 15), rtol=1e-12)
+
+
+@pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python")
+def test_what_a_name_was_before_a_loop_that_binds_it_first():
+    def threshold(image):
+        hist = np.zeros(256, dtype=numpy.int64)
+        for v in image.ravel():
+            hist[v] += 1
+        below, least, best, where = 0, 0, -1.0, 0
+        for t in range(256):
+            below += hist[t]
+            if below == 0:
+                continue
+            least += t * hist[t]
+            v = below * (least / below) ** 2
+            if v > best:
+                best, where = v, t
+        return where, best, v
+
+    def kept(x, n):
+        y = "before"
+        z = x[0]
+        for k in range(n):
+            y = x[k] * 2
+            z = y + 1
+        return y, z
+
+    image = numpy.random.default_rng(0).integers(0, 256, (20, 20)).astype(numpy.uint8)
+    compiled = jit(threshold)
+    minnp.report(reset=True)
+    for _ in range(3):
+        assert compiled(np.array(image)) == threshold(np.array(image))
+    assert not [r for r in minnp.report(reset=True) if r["function"].startswith(("loop in", "jit of"))]
+    x, compiled = np.array([1.5, 2.5]), jit(kept)
+    for n in (2, 0, 1, 0, 2):
+        assert compiled(x, n) == kept(x, n)

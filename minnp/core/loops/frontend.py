@@ -2512,6 +2512,9 @@ class Translator(Building):
                     return const(bool(OPERATORS[AST_OPERATORS[type(op)]](left.value, second.value))), second
                 if isinstance(left, Tup) and isinstance(second, Tup):
                     return self.in_order(AST_OPERATORS[type(op)], left, second), second
+                if asked:  # whether it is NumPy's bool or Python's does not matter
+                    pair = [self.as_float(x) for x in (left, second)]
+                    return self.apply(AST_OPERATORS[type(op)], pair), second
                 return self.apply(AST_OPERATORS[type(op)], [left, second]), second
 
             if k == 0:
@@ -2528,6 +2531,11 @@ class Translator(Building):
                     out = self.choose(self.truth(first), lambda: self.number(link()[0]), lambda first=first: first)
                 left = self.value(right) if k < len(node.ops) - 1 else None
         return out
+
+    def as_float(self, x: Any) -> Any:
+        """A number that may be an integer or a float, Python's or NumPy's, as NumPy's float64; else x itself."""
+        several = isinstance(x, E) and len(x.kinds) > 1 and {k.code for k in x.kinds} <= {"i8", "f8"}
+        return E("copy", (x,), Kind("f8")) if several and x.kind.code == "f8" else x
 
     def in_order(self, op: str, a: Tup, b: Tup) -> E:
         """A comparison of tuples of numbers: that of the first items that differ."""

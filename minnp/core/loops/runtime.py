@@ -691,6 +691,9 @@ def _handed_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | 
         described = _describe(name, x, values)
         if described is None:
             return None
+        if described[0] == "number" and name in site.first:  # what it was matters to nobody
+            del values[name]
+            continue
         given[name] = described
     variants, varied = site.programs.setdefault(tuple(given.items()), ([], set()))
     resolve = _resolving(site, f)

@@ -42,6 +42,7 @@ class Site:
     stores   names that it binds
     wanted   those of them that are read after it
     shared   names that it binds and other functions see
+    first    those that it binds before it reads them
     appended names that it uses in statements NAME.append(x) alone
     changed  other names whose items it appends, pops or assigns
     keyed    names that may be dicts whose keys are numbers
@@ -62,6 +63,7 @@ class Site:
         self.stores = {n.id for n in names if isinstance(n.ctx, ast.Store)}
         self.names = sorted(self.reads | self.stores)
         self.shared = self.stores & shared
+        self.first = bound_first(tree) - self.shared if isinstance(tree, (ast.For, ast.While)) else set()
         self.caught = caught or bool(self.shared)  # who sees its names may go on as well
         calls = [n.value for n in ast.walk(tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
         used = [
