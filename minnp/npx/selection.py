@@ -38,9 +38,9 @@ def positions(x: Any, data: Any) -> Any:
 def one_hot(data: Any, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: Any = "float32") -> ndarray:
     """[..., depth] with on_value at the place data [...] names, off_value elsewhere; indices out of range name none.
 
-    dtype   of the result
+    A float names the place that it is without its fraction, as in MXNet.
 
-    Raises ValueError for floats that are no whole numbers.
+    dtype   of the result
 
     >>> npx.one_hot(np.array([1, 0]), 3)
     array([[0., 1., 0.],
@@ -48,8 +48,6 @@ def one_hot(data: Any, depth: int, on_value: float = 1.0, off_value: float = 0.0
     """
     place = positions(data, data)
     if type(place) is onp.ndarray:
-        if (kept := onp.asarray(data)).dtype.kind == "f" and (odd := kept[kept != place]).size:
-            raise ValueError(f"npx.one_hot: data are places, whole numbers from 0 to {depth - 1}; got {odd.flat[0]}")
         return as_array(onp.where(place[..., None] == onp.arange(depth), on_value, off_value).astype(dtype))
     with beside((place,)) or contextlib.nullcontext():
         every = wrapped("", "arange", onp.arange)(depth)
