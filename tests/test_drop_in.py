@@ -3,6 +3,8 @@
 import importlib
 import itertools
 import pickle
+import sys
+import types
 import warnings
 from collections import UserList, deque
 
@@ -11,6 +13,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad
+from minnp.core.api.namespace import lazy
 
 
 # ------------------------------------------------------------------ imports
@@ -37,6 +40,31 @@ def test_a_submodule_gives_our_functions_and_classes():
     hidden = ma.masked_array(np.arange(3), mask=[0, 1, 0])
     assert isinstance(hidden, numpy.ma.MaskedArray) and ma.getmask(ma.arange(3)) is ma.nomask
     assert type(ma.getdata(hidden)) is np.ndarray and pickle.loads(pickle.dumps(hidden)).sum() == 2
+
+
+def test_a_deprecated_name_warns_where_it_is_used_at_each_use(monkeypatch):
+    def found(name):
+        if name != "old":
+            raise AttributeError(name)
+        warnings.warn("old is deprecated", DeprecationWarning, stacklevel=2)
+        return 3
+
+    theirs, own = types.ModuleType("theirs"), types.ModuleType("own")
+    theirs.__getattr__ = found
+    monkeypatch.setitem(sys.modules, "own", own)
+    own.__getattr__ = lazy("own", theirs, "", {})[0]
+    uses = [lambda: own.old]
+    if numpy.__version__ < "2":
+        uses.append(lambda: np.core.MachAr)
+    for use in uses * 2:
+        with pytest.warns(DeprecationWarning, match="old is deprecated|np.core.MachAr") as told:
+            use()
+        assert [w.filename for w in told] == [__file__]
+
+
+def test_what_numpys_pickles_of_scalars_call_is_numpys():
+    core = importlib.import_module(f"minnp.numpy.{'core' if numpy.__version__ < '2' else '_core'}.multiarray")
+    assert np.zeros(1, [("a", "O")])[0].__reduce__()[0] is core.scalar
 
 
 def test_numpys_own_modules_under_their_own_names_take_our_arrays():

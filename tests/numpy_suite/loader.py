@@ -165,7 +165,7 @@ class Finder:
 def pytest_configure(config: pytest.Config) -> None:
     if NAMESPACE != "numpy":
         sys.meta_path.insert(0, Finder)  # before pytest's own, which rewrites asserts
-        core = "_core" if hasattr(numpy, "_core") else "core"
+        core = "core" if numpy.__version__ < "2" else "_core"  # which NumPy 1.26 may have too, for pickles of NumPy 2
         vars(importlib.import_module(NAMESPACE))[core] = meaning(f"numpy.{core}")  # np._core.umath.tanh is np.tanh
 
 

@@ -26,7 +26,7 @@ _AS_THEY_ARE = {
     "test", "set_string_function", "iterable", "deprecate", "deprecate_with_doc", "issubsctype", "maximum_sctype",
     "obj2sctype", "sctype2char", "issctype", "find_common_type", "safe_eval", "who", "byte_bounds", "disp",
     "add_docstring", "add_newdoc", "add_newdoc_ufunc", "recfromcsv", "recfromtxt", "set_numeric_ops",
-    "tracemalloc_domain", "get_array_wrap", "format_parser", "compat", "issubdtype", "isdtype", "typename",
+    "tracemalloc_domain", "get_array_wrap", "format_parser", "compat", "issubdtype", "isdtype", "typename", "scalar",
 }  # fmt: skip
 
 
@@ -70,8 +70,12 @@ def wrapped(prefix: str, name: str, x: Any) -> Any:
     return x
 
 
-def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, Any]) -> tuple[Callable, Callable, list]:
-    """(__getattr__, __dir__, __all__) of `module`, whose names are those of NumPy's module `source` and of `extra`."""
+def lazy(
+    module: str, source: types.ModuleType, prefix: str, extra: dict[str, Any], stacklevel: int = 2
+) -> tuple[Callable, Callable, list]:
+    """(__getattr__, __dir__, __all__) of `module`, whose names are those of NumPy's module `source` and of `extra`.
+
+    stacklevel   how many calls above `__getattr__` NumPy's warnings about a name are shown, 2 for its caller"""
     names = getattr(source, "__all__", None) or [n for n in dir(source) if not n.startswith("_")]
     public_names = sorted({*names, *(n for n in dir(source) if not n.startswith("_")), *extra})
 
@@ -96,7 +100,7 @@ def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, An
                 raise
             finally:
                 for w in said:
-                    warnings.warn(w.message, stacklevel=2)
+                    warnings.warn(w.message, stacklevel=stacklevel)
             if isinstance(value, types.ModuleType):
                 if value.__name__.startswith(("numpy.", "scipy.")) and name[0] != "_":  # a private one is theirs
                     value = counterpart(module, name, value)
@@ -104,6 +108,8 @@ def lazy(module: str, source: types.ModuleType, prefix: str, extra: dict[str, An
                 own = str(getattr(value, "__name__", name))  # of an alias: np.permute_dims is np.transpose
                 public = own == name or (not own.startswith("_") and getattr(source, own, None) is value)
                 value = wrapped(prefix, own if public else name, value)
+            if said:  # as it is at each use: the name is not remembered
+                return value
         namespace[name] = value
         return value
 

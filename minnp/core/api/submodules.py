@@ -59,7 +59,7 @@ class Submodules:
         source = importlib.import_module(_source(name))
         if source.__name__ in self.definitions:
             importlib.import_module(f"{self.package}.{self.definitions[source.__name__]}")
-        found, listed, public = lazy(name, source, name.removeprefix("minnp.").removeprefix("numpy."), {})
+        found, listed, public = lazy(name, source, name.removeprefix("minnp.").removeprefix("numpy."), {}, stacklevel=3)
         vars(module).update(__doc__=source.__doc__, __dir__=listed, __all__=public)
 
         def named(attribute: str) -> Any:
