@@ -234,3 +234,24 @@ def test_functions_that_are_called():
         for n in (20, 20, 33):
             numpy.testing.assert_allclose(make(loss)(P, n), grad(loss)(P, n), rtol=1e-10)
         assert stays_in_python() == []
+
+
+def path_of(p, n):
+    state, path = np.array([1.0, 0.5]), []
+    for _ in range(n):
+        x, y = state
+        state = state + 0.01 * np.array([p[0] * x - x * y, y * x - p[1] * y])
+        path.append(state)
+    return np.stack(path)
+
+
+def test_lists_of_functions_that_are_called_become_arrays():
+    def loss(p, n):
+        return np.mean((path_of(p, n)[:, 0] - 1.2) ** 2)
+
+    for make in (lambda f: grad(jit(f)), lambda f: jit(grad(f))):
+        minnp.report(reset=True)
+        compiled = make(loss)
+        for n in (30, 30, 75):
+            numpy.testing.assert_allclose(compiled(P, n), grad(loss)(P, n), rtol=1e-10)
+        assert stays_in_python() == []

@@ -83,10 +83,10 @@ from .source import (
     call_of,
     calls_itself,
     fills_lists,
+    keeps_in_loops,
     recursive,
     rewritten,
     say,
-    writes_rebound,
 )
 from .threaded import LEAST, Pieces, cut
 from .warned import asked
@@ -124,7 +124,7 @@ def staged(f: Any) -> Any:
 def followed(f: Any) -> Any:
     """A function of the user's as gradients, tangents and batches run it: one that fills lists, or writes to arrays of
     names that it binds anew, is one program where it can be one, which no list leaves, and whose arrays are its own."""
-    return ((fills_lists(f) or writes_rebound(f)) and whole(f)) or staged(f)
+    return (keeps_in_loops(f) and whole(f)) or staged(f)
 
 
 def whole(f: Any) -> Any:

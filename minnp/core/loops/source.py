@@ -11,6 +11,7 @@ import ast
 import copy
 import dis
 import weakref
+from collections.abc import Iterator
 from statistics import median
 from time import perf_counter
 from types import CellType, CodeType, FunctionType, MethodType
@@ -325,15 +326,19 @@ class Rewriter(ast.NodeTransformer):
 def recursive(f: Any) -> list[FunctionType]:
     """The functions of the user's that call themselves and assign items, which f calls or is: a graph would have every
     call's steps one after the other."""
+    return [g for g, others in calls_of(f) if assigns_items(g) and any(other is g for other in others)]
+
+
+def calls_of(f: Any) -> Iterator[tuple[FunctionType, list[FunctionType]]]:
+    """A function of the user's, and those of its module that it may call, each with the ones that it names."""
     seen: set[Any] = set()
-    found: list[FunctionType] = []
     pending = [f.__func__ if isinstance(f, MethodType) else f]
     while pending:
         g = pending.pop()
         if type(g) is not FunctionType or g.__code__ in seen or len(seen) > 64:
             continue
         seen.add(g.__code__)
-        cells = dict(zip(g.__code__.co_freevars, g.__closure__ or ()))
+        cells, others = dict(zip(g.__code__.co_freevars, g.__closure__ or ())), []
         for name in {
             i.argval for i in dis.get_instructions(g) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF")
         }:
@@ -341,15 +346,29 @@ def recursive(f: Any) -> list[FunctionType]:
                 other = cells[name].cell_contents if name in cells else g.__globals__.get(name)
             except ValueError:
                 continue
-            if other is g and assigns_items(g):
-                found.append(g)
-            elif type(other) is FunctionType and other.__module__ == g.__module__:
-                pending.append(other)
-    return found
+            if type(other) is FunctionType and other.__module__ == g.__module__:
+                others.append(other)
+        pending += others
+        yield g, others
 
 
 def assigns_items(f: FunctionType) -> bool:
     return any(i.opname == "STORE_SUBSCR" for i in dis.get_instructions(f))
+
+
+def keeps_in_loops(f: Any) -> bool:
+    """Whether a function of the user's, or one that it calls, fills lists or writes to arrays of names that it binds
+    anew: then it is one program under a gradient, where it can be one."""
+    inner = f.__func__ if isinstance(f, MethodType) else f
+    if type(inner) is not FunctionType:
+        return False
+    found = _KEEPS.get(inner.__code__)
+    if found is None:
+        found = _KEEPS[inner.__code__] = any(fills_lists(g) or writes_rebound(g) for g, _ in calls_of(inner))
+    return found
+
+
+_KEEPS: weakref.WeakKeyDictionary[CodeType, bool] = weakref.WeakKeyDictionary()
 
 
 def fills_lists(f: Any) -> bool:
