@@ -36,7 +36,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 
 # `name, other   what they are`, as docstrings list parameters
-PARAMETER = re.compile(r"(\*{0,2}[A-Za-z_][\w.()]*(?:, \*{0,2}[A-Za-z_][\w.()]*)*) {2,}(\S.*)")
+PARAMETER = re.compile(r"(\*{0,2}[A-Za-z_][\w.()]*(?:, (?:\*{0,2}[A-Za-z_][\w.()]*|\.\.\.))*) {2,}(\S.*)")
 
 
 def as_rst(lines):
