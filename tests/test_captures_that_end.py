@@ -180,6 +180,24 @@ def test_numbers_from_before_the_budget_ran_out(monkeypatch):
     assert [typed(g(np.array(X))) for _ in range(2)] == [typed(f(X))] * 2
 
 
+@pytest.mark.parametrize("most", range(1, 16))
+def test_views_are_read_where_the_capture_ends(monkeypatch, most):
+    def f(np, x):
+        y = np.stack([x, x + 1])
+        rows, row = y.reshape(3, 2), y[0]
+        for k in range(3):
+            y *= 1.5
+            rows[k, ...] = x[k]
+            row += 1
+        return y, rows, row
+
+    monkeypatch.setattr(capture, "MANY", most)
+    monkeypatch.setattr(capture, "MOST", most)
+    g = jit(lambda x: f(np, x))
+    for _ in range(2):
+        assert typed(g(np.array(X))) == typed(f(onp, X))
+
+
 def test_what_the_program_computes_is_not_time_to_record(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(capture, "MANY", 5)

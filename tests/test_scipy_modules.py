@@ -311,6 +311,7 @@ def test_the_times_of_solve_ivp_have_gradients(f):
     h = 1e-5
     expected = (f(THEIRS, onp, 2 + h) - f(THEIRS, onp, 2 - h)) / (2 * h)
     assert f(OURS, np, 2.0) == f(THEIRS, onp, 2.0)
+    assert value_and_grad(lambda a: f(OURS, np, a))(2.0)[0] == f(THEIRS, onp, 2.0)
     for slope in (grad(lambda a: f(OURS, np, a)), jit(grad(lambda a: f(OURS, np, a)))):
         onp.testing.assert_allclose([slope(2.0), slope(2.0)], expected, rtol=1e-6)
 
@@ -484,6 +485,7 @@ FORMS = {  # name: (SciPy's module, (np, module, x) -> a number of values, x)
     "trapezoid, x a number": ("integrate", lambda np, m, x: m.trapezoid(x, 2.0), V),
     "zeta, out by position": ("special", lambda np, m, x: m.zeta(x + 9, 1.5, np.zeros(len(x))), V),
     "chdtr, dtype": ("special", lambda np, m, x: m.chdtr(3.0, x * x, dtype="f4"), V),
+    "gdtrc, float32 numbers": ("special", lambda np, m, x: m.gdtrc(np.float32(2), np.float32(3), np.float32(x[0])), V),
     "fdtr, casting": ("special", lambda np, m, x: m.fdtr(3.0, 2.0, x * x, casting="same_kind"), V),
     "voigt_profile, out": ("special", lambda np, m, x: m.voigt_profile(x, 1.0, 2.0, out=np.zeros(len(x), "f4")), V),
     "skew of a number": ("stats", lambda np, m, x: m.skew(x[0]), V),

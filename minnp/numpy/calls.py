@@ -41,7 +41,7 @@ def called(row: Primitive | None, kernel: onp.ufunc, compute: Callable | None = 
             where = operand(where)
             # what is not computed must not reach the rule: 0 * inf is NaN. Put a number of the domain there
             inside = (0.5,) * kernel.nin if row is None else row.samples()[0][0]
-            kinds = list(map(_kind, operands))
+            kinds = list(map(kind_of, operands))
             dtypes = kernel.resolve_dtypes(
                 (*kinds, *(None,) * kernel.nout)
             )  # for a number, the loop's: it decides none
@@ -82,14 +82,14 @@ def laid(out: Any, order: str, operands: list) -> Any:
     return out if lies else TABLE["copy"](out, order=order.upper())
 
 
-def _kind(a: Any) -> Any:
+def kind_of(a: Any) -> Any:
     """What of an operand decides which loop computes: its dtype, or the class of a number of Python's."""
     return a.dtype if isinstance(a, ARRAYS) else a.__class__ if a.__class__ in WEAK else onp.asarray(a).dtype
 
 
 def cast(kernel: onp.ufunc, operands: list, loop: tuple, casting: str) -> list:
     """The operands in the dtypes that a ufunc's loop takes."""
-    dtypes = kernel.resolve_dtypes((*map(_kind, operands), *(None,) * kernel.nout), signature=loop, casting=casting)
+    dtypes = kernel.resolve_dtypes((*map(kind_of, operands), *(None,) * kernel.nout), signature=loop, casting=casting)
     return [as_array(a, d) for a, d in zip(operands, dtypes)]
 
 

@@ -12,7 +12,7 @@ from scipy import special
 from ..core.rows.dispatch import defines
 from ..core.rows.primitive import TABLE, Primitive
 from ..core.transforms.grad import stop_gradient
-from ..numpy.calls import called
+from ..numpy.calls import called, kind_of
 from ..numpy.reductions import sum_
 from ..numpy.shaping import expand_dims
 from ..numpy.slopes import over
@@ -120,7 +120,13 @@ stdtr = _parametric("stdtr", [_t_slope], _t_density, "stdtrit", False, POSITIVE,
 # ------------------------------------------------------------------ distribution functions under their own names
 def _said(name: str, definition: Any) -> None:
     kernel = getattr(special, name)
-    defines(kernel)(called(None, kernel, definition))
+
+    def compute(*operands: Any) -> Any:
+        # NumPy 1.26 makes float64 of a float32 number times one of Python's
+        dtypes = kernel.resolve_dtypes((*map(kind_of, operands), None))
+        return single(definition(*operands), dtypes[-1])
+
+    defines(kernel)(called(None, kernel, compute))
 
 
 _said("chdtr", lambda df, x: gammainc(df * 0.5, x * 0.5))

@@ -77,8 +77,9 @@ def _simpson(y: Any, x: Any = None, *, dx: Any = 1.0, axis: int = -1) -> Any:
 
 
 # ------------------------------------------------------------------ differential equations
-def _flow(func: Callable, solver: Callable) -> Callable:
-    """(y0, t, *args) -> y at the times t, by solver(func, y0, t, args), with its gradient by the adjoint equation.
+def _flow(func: Callable, solver: Callable, known: Any = None) -> Callable:
+    """(y0, t, *args) -> y at the times t, with its gradient by the adjoint equation: by solver(func, y0, t, args),
+    unless it is known.
 
     a' = -(df/dy)^T a backwards in time, from what arrives at each of the times; the arguments gather -(df/dargs)^T a
     (Pontryagin; Chen et al., "Neural ordinary differential equations", 2018).
@@ -86,6 +87,8 @@ def _flow(func: Callable, solver: Callable) -> Callable:
 
     @custom_vjp
     def flow(y0: Any, t: Any, *args: Any) -> Any:
+        if known is not None:
+            return array_of(known.copy())
         numbers = lambda y, s, *more: onp.asarray(func(array_of(onp.asarray(y)), s, *more), float)
         return array_of(solver(numbers, plain(as_array(y0)), plain(as_array(t)), args))
 
@@ -170,7 +173,8 @@ def _solve_ivp(
         later = np.concatenate([found.t[1:-1], ends[1:]]) if reached else as_array(found.t[1:])
     times = np.concatenate([ends[:1], later])
     shown = slice(0 if start else 1, None)
-    found.t, found.y = times[shown], _flow(_turned(fun), solver)(y0, times, *args).T[:, shown]
+    known = found.y.T if start else onp.stack([constant(y0), *found.y.T])
+    found.t, found.y = times[shown], _flow(_turned(fun), solver, known)(y0, times, *args).T[:, shown]
     return found
 
 

@@ -339,6 +339,8 @@ def read(h: ndarray) -> Any:
             if type(value) is Tracer:
                 value.trace.dropped(h)
             value, h._seen = replay(base, h._steps), base
+            if type(value) is Host:  # the replay may have ended the trace: h shows memory, and so does its root
+                read(root)
     while type(value) is Tracer and not value.trace.alive:
         value.trace.dropped(h)
         value = value.value
