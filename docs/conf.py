@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util.docutils import SphinxDirective
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -32,6 +33,7 @@ html_static_path = ["static"]
 html_css_files = ["pages.css"]
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath"]
+html_math_renderer = "mathml"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 
@@ -98,6 +100,12 @@ def row(*cells):
     return nodes.row("", *[nodes.entry("", nodes.paragraph("", "", *cell)) for cell in cells])
 
 
+def visit_math(page, node):
+    """A formula as MathML, which browsers draw without MathJax's scripts from the network."""
+    page.body.append(tex2mathml(node.astext(), as_block=isinstance(node, nodes.math_block)))
+    raise nodes.SkipNode
+
+
 def rewrite(app, what, name, obj, options, lines):
     lines[:] = as_rst(lines)
 
@@ -120,5 +128,6 @@ def link_to_notebooks(app, name, source):
 def setup(app):
     app.connect("builder-inited", copy_notebooks)
     app.connect("source-read", link_to_notebooks)
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math, None))
     app.add_directive("names-table", NamesTable)
     app.connect("autodoc-process-docstring", rewrite)

@@ -62,6 +62,8 @@ def test_the_site_builds_without_a_warning(tmp_path):
     for page in tmp_path.rglob("*.html"):
         for link in re.findall(r'(?:href|src)="([^"#?]+)', page.read_text()):
             assert link.startswith("https://") or (page.parent / link).exists(), f"{page} links to {link}"
+    formulas = (tmp_path / "tutorials" / "autodiff" / "pendulum.html").read_text()
+    assert "<math" in formulas and "https://cdn" not in formulas  # which are drawn without the network
     pages = "".join(page.read_text() for page in (tmp_path / "reference").glob("*.html"))
     assert "<li></li>" not in pages  # what a "-" alone is in reStructuredText
     shown = {name.rpartition(".")[2] for name in re.findall(r'id="(minnp\.[\w.]+)"', pages)}
