@@ -126,9 +126,10 @@ def dealt(item: pytest.Item) -> bool:
     """Whether this pass takes a case with --dealt.
 
     Of `@pytest.mark.dealt` tests each pass of `./run test --all` that runs them takes one part, so that each case runs
-    once; of `dealt(parts=8)` an eighth, and nobody the rest; `dealt("newest", "torch")` says who takes part. All other
-    tests run on the newest NumPy, and three of sixteen that are not long in another setting, too: one on torch's
-    kernels, one on NumPy 1.26, one there without the C part; of files about MXNet, for NumPy 1.26, all there.
+    once; of `dealt(parts=8)` an eighth, and nobody the rest; `dealt("newest", "torch")` says who takes part, and with
+    `dealt(each=True)` each of them takes all. All other tests run on the newest NumPy, and three of sixteen that are
+    not long in another setting, too: one on torch's kernels, one on NumPy 1.26, one there without the C part; of files
+    about MXNet, for NumPy 1.26, all there.
     With --exhaustive the newest NumPy takes parts that nobody has, and every pass all others. Which part a case is in
     depends on its name and nothing else: what passed yesterday fails today only where minnp changed."""
     mark, here, number = item.get_closest_marker("dealt"), which(), zlib.crc32(item.nodeid.encode())
@@ -136,6 +137,8 @@ def dealt(item: pytest.Item) -> bool:
     takers = [p for p in (mark and mark.args) or PASSES if PASSES[p](item.nodeid, marks)]
     if "exhaustive" in marks:
         return exhaustive and here == "newest"
+    if mark is not None and mark.kwargs.get("each"):
+        return here in takers
     if mark is not None:
         part = number % mark.kwargs.get("parts", len(takers))
         return takers[part] == here if part < len(takers) else exhaustive and here == "newest"
