@@ -221,3 +221,39 @@ def test_a_mask_that_a_loop_changes_is_counted_anew():
     x, compiled = onp.array([0.5, 1.5, 2.5]), jit(means_in_loops)
     for _ in range(3):
         assert compiled(np.array(x)) == means_in_loops(x)
+
+
+def of_elements(x):
+    s = 0.0
+    for v in x:
+        s += np.sqrt(v - 2)
+    return s
+
+
+def appended(x):
+    out = []
+    for i in range(len(x)):
+        out.append(np.sqrt(x[i] - 2))
+    return np.array(out)
+
+
+def at_indices(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += np.sqrt(x[i] - 2)
+    return s
+
+
+@pytest.mark.parametrize("f", [of_elements, appended, at_indices])
+@pytest.mark.parametrize("n", [10, 11])
+def test_unrolled_loops_warn_while_they_are_captured(f, n):
+    """docs/sharp_edges.md says which loops those are."""
+    for compiler in ("auto", "numpy"):
+        g, counts = jit(f, compiler=compiler), []
+        for _ in range(3):
+            with warnings.catch_warnings(record=True) as given:
+                warnings.simplefilter("default")
+                g(np.zeros(n))
+            counts.append(len(given) > 0)
+        unrolled = n == 10 and f is not at_indices and compiler == "auto"
+        assert counts == [True, not unrolled, not unrolled]
