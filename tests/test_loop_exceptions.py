@@ -8,7 +8,9 @@ import pytest
 import minnp
 import minnp.numpy as np
 from minnp import grad, jit
+from minnp.core.jit import jit as jit_module
 from minnp.core.llvm import engine
+from minnp.core.loops import runtime
 
 pytestmark = [
     pytest.mark.host("about compiled code on NumPy's memory"),
@@ -351,3 +353,23 @@ def test_gradients_of_loops_check_indices_that_ways_may_not_come_to(f):
                 slope(x, n)
         else:
             onp.testing.assert_array_equal(slope(x, n), want)
+
+
+def test_loops_that_raise_at_once_are_left_to_python(monkeypatch):
+    def squares(x, n):
+        s = 0.0
+        for i in range(n):
+            s += x[i] ** 2
+        return s
+
+    monkeypatch.setattr(jit_module, "BRIEF", 1.0)  # however long a call takes on a busy machine
+    looked, hand_over = [], runtime.hand_over
+    monkeypatch.setattr(runtime, "hand_over", lambda *a: looked.append(a) or hand_over(*a))
+    g, x = jit(squares), np.ones(5)
+    for _ in range(300):
+        with pytest.raises(IndexError, match="index 5 is out of bounds"):
+            g(x, 9)
+    assert len(looked) < 150
+    looked.clear()
+    assert g(np.ones(100_000), 100_000) == 1e5
+    assert looked

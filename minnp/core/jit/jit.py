@@ -101,21 +101,26 @@ class Plain:
 
     def took(self, seconds: float, looked: bool, ran: bool) -> None:
         """A call did; whether its loops were looked at, and one ran compiled."""
-        if looked:
-            self.idle = 0 if ran else self.idle + 1
-            self.usual = seconds
-            if self.idle > IDLE:
-                self.rest = 1 << min(self.idle - IDLE, 10)
-            if ran and len(self.by_loops) < TIMED:
+        if looked or self.rest:
+            self.rests_after(seconds, looked, ran)
+            if ran and looked and len(self.by_loops) < TIMED:
                 self.by_loops.append(seconds)
-        elif self.rest:
-            self.rest = self.rest - 1 if seconds < self.brief() else 0
         elif self.tries():
             self.python.append(seconds)
             if len(self.python) == PLAIN and min(self.python) < min(self.by_loops):
                 self.slow += 1
                 self.rest, self.usual = TIMED << min(self.slow, 10), max(self.python)
                 self.by_loops, self.python = [], []
+
+    def rests_after(self, seconds: float, looked: bool, ran: bool) -> None:
+        """Sets in how many of the next calls no loop is looked at. Of a call that raised, nothing else is known."""
+        if looked:
+            self.idle = 0 if ran else self.idle + 1
+            self.usual = seconds
+            if self.idle > IDLE:
+                self.rest = 1 << min(self.idle - IDLE, 10)
+        elif self.rest:
+            self.rest = self.rest - 1 if seconds < self.brief() else 0
 
     def tries(self) -> bool:
         """Whether the next call is the function's as it is, timed: to look at loops of few turns takes longer than they
@@ -406,7 +411,12 @@ class Jitted(Dispatch, Generic[P, R]):
             plain = self.plain[key] = Plain(lambda args, kwargs: self._waited(key, args, kwargs))
         before, began = RAN[0], perf_counter()
         looks = not (plain.rest or plain.tries())
-        out = self._eager(args, kwargs) if looks else self.function(*args, **kwargs)
+        try:
+            out = self._eager(args, kwargs) if looks else self.function(*args, **kwargs)
+        except Exception:  # of a loop that raises soon, to look at it takes longer than Python
+            seconds = perf_counter() - began
+            plain.rests_after(seconds, looks, RAN[0] != before or seconds > BRIEF)
+            raise
         plain.took(perf_counter() - began, looks, RAN[0] != before)
         return out
 
@@ -568,10 +578,12 @@ class Jitted(Dispatch, Generic[P, R]):
             return out
         if self.waiting.get(key, 0) > 0:
             self.waiting[key] -= 1
-            out = self._uncaptured(key, args, kwargs)
-            if self.waiting[key] > 0 and self.useless.get(key, 0) > TRIES + 1:
-                self._remember(key[0], self.plain[key].paths, set(), values)
-            return out
+            try:
+                return self._uncaptured(key, args, kwargs)
+            finally:  # of what it raises, too, later calls are served by the C part
+                plain = self.plain.get(key)
+                if self.waiting.get(key, 0) > 0 and self.useless.get(key, 0) > TRIES + 1 and plain is not None:
+                    self._remember(key[0], plain.paths, set(), values)
         if not self.captures and unrolled(self.function):
             out = self._eager(args, kwargs)
             if name := unrolled(self.function):  # what it calls did not become a program
