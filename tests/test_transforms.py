@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import pickle
 from collections import namedtuple
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from minnp import (
     elementwise_grad,
     fx,
     grad,
+    grad_and_loss,
     hessian,
     hvp,
     jacobian,
@@ -679,6 +681,58 @@ def doubled(x: Any) -> Any:
 
 
 doubled.defjvp(lambda primals, tangents: (doubled(*primals), 3 * tangents[0]))
+
+
+def cube(x: Any, y: float = 1.0) -> Any:
+    """A cube."""
+    return np.sum(x**3) * y
+
+
+@grad
+def slope_of_cube(x: Any) -> Any:
+    return np.sum(x**3)
+
+
+class Cube:
+    def __init__(self) -> None:
+        self.factor = 2.0
+
+    def volume(self, x: Any) -> Any:
+        return self.factor * x**3
+
+    @checkpoint
+    def kept(self, x: Any) -> Any:
+        return self.factor * x**3
+
+
+OF_FUNCTIONS = [grad, value_and_grad, grad_and_loss, jacobian, hessian, hvp, vmap, checkpoint, jit]
+
+
+@pytest.mark.parametrize("transform", OF_FUNCTIONS, ids=lambda t: t.__name__)
+def test_what_transformations_return_is_pickled_where_the_function_is(transform: Any) -> None:
+    made = transform(cube)
+    again = pickle.loads(pickle.dumps(made))
+    assert repr(made) == repr(again) == f"<{transform.__name__} of cube>"
+    arguments = (np.array([1.0, 2.0]),) * (2 if transform is hvp else 1)
+    assert repr(made(*arguments)) == repr(again(*arguments))
+    if transform is not hvp:
+        assert (made.__name__, made.__doc__) == ("cube", "A cube.")
+        assert list(inspect.signature(made).parameters) == ["x", "y"]
+
+
+def test_options_of_transformations_are_pickled_and_decorated_functions_are_found_by_name() -> None:
+    made = pickle.loads(pickle.dumps(vmap(grad(cube, argnums=(0, 1)), in_axes=(0, None))))
+    assert repr(made) == "<vmap of grad of cube>"
+    assert [g.tolist() for g in made(np.ones((2, 1)), 2.0)] == [[[6.0], [6.0]], [1.0, 1.0]]
+    assert pickle.loads(pickle.dumps(slope_of_cube)) is slope_of_cube
+    assert pickle.loads(pickle.dumps(grad(Cube().volume)))(1.0) == 6
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(grad(lambda x: x))
+
+
+def test_what_transformations_return_is_a_method_in_a_class() -> None:
+    assert Cube().kept(1.0) == 2 and grad(Cube().kept)(1.0) == 6
+    assert Cube.kept(Cube(), 1.0) == 2
 
 
 @pytest.mark.parametrize(("f", "y", "slope"), [(clip, 1.0, 1.0), (doubled, 2.0, 15.0)])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
@@ -44,7 +43,7 @@ from ..rows.pytree import all_besides, of_containers, open_tree, tree_flatten
 from ..rows.report import record
 from ..rows.state import capture, state
 from ..rows.value import OBJECTS, Buffer, Host, Tracer, holds_objects
-from ..transforms.grad import compiling, function_of, without
+from ..transforms.grad import by_name, compiling, function_of, without
 from .specialisation import Specialisation, apart, steps_back
 
 TRIES = 2  # captures that changed something outside, after which a function is not compiled any more
@@ -271,11 +270,7 @@ class Jitted(Dispatch, Generic[P, R]):
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        module, name = (getattr(self.function, fact, None) for fact in ("__module__", "__qualname__"))
-        parts = name.split(".") if isinstance(name, str) else []
-        found = functools.reduce(lambda at, part: getattr(at, part, None), parts, sys.modules.get(module or ""))
-        # the name of a decorated function is that of what jit made of it
-        return name if found is self else (Jitted, (self.function, self.limit, self.compiler, tuple(self.static)))
+        return by_name(self) or (Jitted, (self.function, self.limit, self.compiler, tuple(self.static)))
 
     def __repr__(self) -> str:
         return f"<jit of {getattr(self.function, '__qualname__', self.function)}>"

@@ -17,7 +17,19 @@ from ..rows.pytree import tree_flatten, tree_leaves
 from ..rows.state import recording, state
 from ..rows.value import Host, Tracer
 from . import rematerialisation
-from .grad import LEAVES, absent, argument_value, function_of, grad, has_slope, position, staged, vjp, with_slope
+from .grad import (
+    LEAVES,
+    Derived,
+    absent,
+    argument_value,
+    function_of,
+    grad,
+    has_slope,
+    position,
+    staged,
+    vjp,
+    with_slope,
+)
 from .jvp import jvp
 
 P = ParamSpec("P")
@@ -145,7 +157,7 @@ def jacobian(f: Callable, argnum: int | str = 0, mode: str = "reverse") -> Calla
             )
         return rebuild(jacobians)
 
-    return jac
+    return Derived(jac, jacobian, f, argnum=argnum, mode=mode)
 
 
 @overload
@@ -163,7 +175,7 @@ def hessian(f: Callable, argnum: int | str = 0) -> Callable:
     >>> hessian(lambda x: x[0] * x[1])(np.ones(2)).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    return jacobian(grad(f, argnum), argnum)
+    return Derived(jacobian(grad(f, argnum), argnum), hessian, f, argnum=argnum)
 
 
 def hvp(f: Callable, argnum: int = 0) -> Callable:
@@ -188,7 +200,7 @@ def hvp(f: Callable, argnum: int = 0) -> Callable:
         g = grad(f, argnum)
         return jvp(lambda x: g(*args[:argnum], x, *args[argnum + 1 :]), (args[argnum],), (v,))[1]
 
-    return product
+    return Derived(product, hvp, f, argnum=argnum)
 
 
 def make_ggnvp(f: Callable, g: Callable | None = None, f_argnum: int = 0) -> Callable:
@@ -312,7 +324,7 @@ def checkpoint(f: Callable) -> Callable:
             return tracer.transformed("checkpoint", f, {}, args, kwargs)
         return rematerialisation.run(f, args, kwargs)
 
-    return rematerialised
+    return Derived(rematerialised, checkpoint, f)
 
 
 class custom_vjp(Generic[P, R]):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
+from types import MethodType
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
 import numpy as onp
@@ -355,6 +357,42 @@ def without(**elsewhere: str) -> Callable[[F], F]:
     return decorate
 
 
+class Derived(functools.partial):
+    """What grad(f) and its like return: a function with f's name and text, which can be pickled where f can.
+
+    run   what it does, a function inside the transformation `by`, which makes it of (f, **options)
+
+    A partial function of no arguments, because Python calls that in C.
+    """
+
+    def __new__(cls, run: Callable, by: Callable, f: Callable, **options: Any) -> Derived:
+        self = functools.update_wrapper(super().__new__(cls, run), run)
+        self.made = by, f, options
+        return self
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        return by_name(self) or (_again, self.made)
+
+    def __repr__(self) -> str:
+        by, f, _ = self.made
+        return f"<{by.__name__} of {repr(f)[1:-1] if isinstance(f, Derived) else getattr(f, '__qualname__', f)}>"
+
+
+def _again(by: Callable, f: Callable, options: dict) -> Any:
+    return by(f, **options)
+
+
+def by_name(x: Any) -> str | None:
+    """The name by which pickle finds what was made of a function: that of the function, if it stands in its place."""
+    module, name = (getattr(x, fact, None) for fact in ("__module__", "__qualname__"))
+    parts = name.split(".") if isinstance(name, str) else []
+    found = functools.reduce(lambda at, part: getattr(at, part, None), parts, sys.modules.get(module or ""))
+    return name if found is x else None
+
+
 def argument_numbers(argnum: Any, argnums: Any = None) -> tuple[tuple, Callable[[list], Any]]:
     """(argument numbers or names, what makes of the list of their gradients what the user gets)."""
     given = argnum if argnums is None else argnums
@@ -404,7 +442,7 @@ def grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux: bool = F
         grads, _, aux = differentiate(f, numbers, args, kwargs, has_aux)
         return (form(grads), aux) if has_aux else form(grads)
 
-    return gradient
+    return Derived(gradient, grad, f, argnum=argnum, argnums=argnums, has_aux=has_aux)
 
 
 def grad_and_loss(f: Callable[P, Any], argnum: Any = 0) -> Callable[P, tuple[Any, Any]]:
@@ -439,7 +477,7 @@ def grad_and_loss(f: Callable[P, Any], argnum: Any = 0) -> Callable[P, tuple[Any
             grads, out, _ = differentiate(lent, numbers, args, kwargs, False)
         return form(grads), as_host_arrays(out)
 
-    return gradient
+    return Derived(gradient, grad_and_loss, f, argnum=argnum)
 
 
 # One thread at a time: while a function runs, the caller's own arrays hold its tracers.
@@ -474,7 +512,7 @@ def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux
             out = array_of(out)
         return (out, aux) if has_aux else out, form(grads)
 
-    return gradient
+    return Derived(gradient, value_and_grad, f, argnum=argnum, argnums=argnums, has_aux=has_aux)
 
 
 def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:

@@ -45,7 +45,7 @@ from ..rows.value import (
     overlapping,
     owner,
 )
-from .grad import function_of, staged, without
+from .grad import Derived, function_of, staged, without
 from .trace import Trace
 
 P = ParamSpec("P")
@@ -587,7 +587,7 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
             ]
         )
 
-    return batched
+    return Derived(batched, vmap, f, in_axes=in_axes, out_axes=out_axes)
 
 
 def _one_example(x: Any, shape: tuple, axis: int) -> ndarray:
