@@ -16,6 +16,7 @@ import numpy as onp
 import minnp
 from minnp import backends, errors
 from minnp.core import compiled
+from minnp.core.cpu import products
 from minnp.core.llvm import engine
 
 
@@ -30,6 +31,11 @@ def info() -> str:
     if "mxnet" in backends.installed():
         facts["mxnet"] += " (import minnp before mxnet, which fails alone beside today's NumPy)"
     facts["BLAS"] = f"{blas['name']} {blas['version']}"
+    openblas = products.openblas()
+    if openblas is not None and openblas.kernels:
+        facts["BLAS"] += f", kernels for {openblas.kernels}"
+    if products.half_used(openblas):
+        facts["BLAS"] += " (this processor has AVX-512: OPENBLAS_CORETYPE=SkylakeX in the environment may halve the time)"
     facts["cores"] = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     facts["threads"] = ", ".join(f"{name}={os.environ[name]}" for name in names if name in os.environ) or "not limited"

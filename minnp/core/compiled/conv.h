@@ -6,7 +6,7 @@ typedef struct {
     int64_t n, channels, height, width, filters, down, across, rows, columns, by_row, by_column, above, before, skip_rows,
         skip_columns, block; /* rows, columns: of the result; block: so many images at a time */
     float *x, *w, *g, *y, *gx, *gw, *scratch; /* gw, scratch: one for each piece */
-    Packed weights, turned;                   /* turned: from windows to results */
+    Packed_floats weights, turned;            /* turned: from windows to results */
     int64_t room;
     int pieces;
     atomic_int errors;
@@ -47,15 +47,15 @@ FOR_EACH_CPU static void pad(const Conv *c, int64_t many, float *images, float *
             float *row = images + image * c->channels * size + i * c->width;
             float *there = padded + ((image * high + i + c->above) * wide + c->before) * c->channels;
             if (back)
-                turn(there, row, c->width, c->channels, c->channels, size);
+                turn_floats(there, row, c->width, c->channels, c->channels, size);
             else
-                turn(row, there, c->channels, c->width, size, c->channels);
+                turn_floats(row, there, c->channels, c->width, size, c->channels);
         }
 }
 
 FOR_EACH_CPU static void turn_images(int64_t many, int64_t rows, int64_t columns, const float *from, float *to) {
     for (int64_t image = 0; image < many; image++, from += rows * columns, to += rows * columns)
-        turn(from, to, rows, columns, columns, rows);
+        turn_floats(from, to, rows, columns, columns, rows);
 }
 
 static Matrix dense(const float *a, int64_t rows, int64_t columns) {
@@ -82,14 +82,14 @@ static void conv_piece(void *what, int index) {
             gather(c, many, padded, windows);
         }
         if (c->y) {
-            times_packed(&c->turned, windows, length, many * pixels, 1, 0, results, c->filters);
+            times_packed_floats(&c->turned, windows, length, many * pixels, 1, 0, results, c->filters);
             turn_images(many, pixels, c->filters, results, c->y + at * c->filters * pixels);
         }
         if (gw)
             multiply(c->blas, (Matrix){(char *)results, c->filters, many * pixels, c->filters, 'T'},
                      dense(windows, many * pixels, length), dense(gw, c->filters, length), 1, at > first);
         if (c->gx) {
-            times_packed(&c->weights, results, c->filters, many * pixels, 1, 0, windows, length);
+            times_packed_floats(&c->weights, results, c->filters, many * pixels, 1, 0, windows, length);
             memset(padded, 0, many * whole * 4);
             scatter(c, many, windows, padded);
             pad(c, many, c->gx + at * size, padded, 1);

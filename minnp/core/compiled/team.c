@@ -174,13 +174,31 @@ static Matrix part(Matrix a, int64_t row, int64_t rows, int64_t column, int64_t 
     return a;
 }
 
+#define Real float
+#define OF(name) name##_floats
 #include "panels.h"
+#undef Real
+#undef OF
+#define Real double
+#define OF(name) name##_doubles
+#include "panels.h"
+
+/* p, for products with w; 0 if there is no memory. free(p->panels) when it is done with. */
+static int pack(Packed_floats *p, Matrix w, int threads) {
+    p->kernels = kernels_here_floats(), p->w = w;
+    int64_t panels = (w.columns + p->kernels->wide - 1) / p->kernels->wide;
+    p->panels = malloc(sizeof(float) * panels * p->kernels->wide * w.rows);
+    if (p->panels)
+        share(pack_panel_floats, p, (int)panels, threads);
+    return p->panels != NULL;
+}
 
 /* c = scale * (a @ b) + keep * c on this thread. Fortran's matrices are ours transposed: c^T = b^T a^T. On the machines
    where products.py calls it (little-endian) a routine with short integers reads the lower half. */
 static void multiply(Blas blas, Matrix a, Matrix b, Matrix c, double scale, double keep) {
     float scale_f = (float)scale, keep_f = (float)keep;
-    if (blas.size == 4 && (keep == 0 || keep == 1) && multiply_packed(a, b, c, scale_f, keep == 1))
+    if ((keep == 0 || keep == 1) && (blas.size == 4 ? multiply_packed_floats(a, b, c, scale_f, keep == 1)
+                                                    : multiply_packed_doubles(a, b, c, scale, keep == 1)))
         return;
     blas.gemm(&b.flag, &a.flag, &c.columns, &c.rows, &a.columns, blas.size == 4 ? (void *)&scale_f : &scale, b.data,
               &b.lead, a.data, &a.lead, blas.size == 4 ? (void *)&keep_f : &keep, c.data, &c.lead);
@@ -225,6 +243,12 @@ static int matrix_of(PyObject *x, Py_buffer *at, Matrix *m, int flags) {
     PyBuffer_Release(at);
     PyErr_SetString(PyExc_ValueError, "a matrix with dense rows or columns is needed");
     return 0;
+}
+
+/* keep_to_avx2(flag): that is what the BLAS does on this processor, which has AVX-512. */
+static PyObject *keep_to_avx2(PyObject *self, PyObject *flag) {
+    without_avx512 = flag == Py_True;
+    return Py_NewRef(Py_None);
 }
 
 typedef struct { Blas blas; Matrix a, b, c; double scale, keep; int pieces; atomic_int errors; } Product;
@@ -414,7 +438,7 @@ INLINE float tanh_of(float x) {
    cotangents d [T, N, 4 H] in the order i, f, g, o; gates [T, 4, N, H] in the order i, f, o, g. */
 typedef struct {
     int64_t steps, n, inputs, hidden, lead; /* lead: from row to row of d */
-    Packed w_h, w_x;                        /* transposed, but on the way back */
+    Packed_floats w_h, w_x;                 /* transposed, but on the way back */
     const float *x, *h0, *c0, *b, *ghs, *gcs;
     float *sums, *hs, *cs, *gates, *tanh_cs, *d, *dh, *dc, *gb, *gx;
     int pieces;
@@ -443,8 +467,8 @@ static void lstm_piece(void *what, int index) {
     for (int64_t t = 0; t < l->steps; t++) {
         int64_t at = t * state + first * size;
         float *sums = l->sums + first * 4 * size;
-        times_packed(&l->w_x, l->x + (t * l->n + first) * l->inputs, l->inputs, many, 1, 0, sums, 4 * size);
-        times_packed(&l->w_h, h, size, many, 1, 1, sums, 4 * size);
+        times_packed_floats(&l->w_x, l->x + (t * l->n + first) * l->inputs, l->inputs, many, 1, 0, sums, 4 * size);
+        times_packed_floats(&l->w_h, h, size, many, 1, 1, sums, 4 * size);
         for (int64_t j = 0; j < many; j++)
             lstm_row(size, state, sums + j * 4 * size, l->b, c + j * size,
                      l->gates + t * 4 * state + (first + j) * size, l->cs + at + j * size, l->tanh_cs + at + j * size,
@@ -496,9 +520,9 @@ static void lstm_back_piece(void *what, int index) {
             lstm_back_row(size, state, l->gates + t * 4 * state + (first + j) * size, l->tanh_cs + at + j * size,
                           c + j * size, dh + j * size, dc + j * size, d + j * l->lead,
                           l->gb + index * 4 * size);
-        times_packed(&l->w_h, d, l->lead, many, 1, 0, dh, size);
+        times_packed_floats(&l->w_h, d, l->lead, many, 1, 0, dh, size);
         if (l->gx)
-            times_packed(&l->w_x, d, l->lead, many, 1, 0, l->gx + (t * l->n + first) * l->inputs, l->inputs);
+            times_packed_floats(&l->w_x, d, l->lead, many, 1, 0, l->gx + (t * l->n + first) * l->inputs, l->inputs);
     }
     if (fetestexcept(ERRORS))
         atomic_store(&l->errors, 1);
@@ -673,6 +697,7 @@ static PyObject *add_at(PyObject *self, PyObject *args) {
 static PyMethodDef functions[] = {
     {"add_at", add_at, METH_VARARGS, NULL},
     {"gemm", (PyCFunction)(void (*)(void))gemm, METH_FASTCALL, NULL},
+    {"keep_to_avx2", keep_to_avx2, METH_O, NULL},
     {"stack", stack, METH_VARARGS, NULL},
     {"lstm", (PyCFunction)(void (*)(void))lstm, METH_FASTCALL, NULL},
     {"kernel", (PyCFunction)(void (*)(void))kernel, METH_FASTCALL, NULL},

@@ -7,8 +7,8 @@ on the number of threads.
 
 The BLAS is the OpenBLAS that NumPy brings or, on Intel's processors, MKL once PyTorch is loaded and brings it. There
 MKL takes two thirds of OpenBLAS's time for the matrices of small networks; on AMD's with AVX-512 it takes twice as
-much, and float32 products of moderate depth C makes itself (compiled/panels.h): in four fifths of OpenBLAS's time,
-half where OpenBLAS keeps to AVX2. Only traced and compiled code multiplies here; `a @ b` of plain arrays is NumPy's, to
+much, and products of moderate depth C makes itself (compiled/panels.h): in four fifths of OpenBLAS's time to as much,
+half where OpenBLAS keeps to AVX2, and then deep ones too. Only traced and compiled code multiplies here; `a @ b` of plain arrays is NumPy's, to
 the last bit.
 """
 
@@ -63,7 +63,10 @@ class Blas:
     integer        the ctypes type of its integers
     alone          () -> a context in which a call from this thread uses one thread
     local          what the C part calls to the same end, an address; 0: `alone` holds for its threads too
+    kernels        the processor that it has chosen its kernels for, if it says so
     """
+
+    kernels = ""
 
     def __init__(self, library: Any, name: str, integer: Any, alone: Callable, local: Any = None) -> None:
         self.routines = {char: getattr(library, name % code) for char, code in (("f", "s"), ("d", "d"))}
@@ -174,7 +177,14 @@ def openblas() -> Blas | None:
             if hasattr(library, get) and all(hasattr(library, name % char) for char in "sd"):
                 with_gil = ctypes.PyDLL(path)
                 single = _Single(getattr(with_gil, get), getattr(with_gil, set_))
-                return Blas(library, name, ctypes.c_int64 if suffix else ctypes.c_int, lambda one=single: one)
+                blas = Blas(library, name, ctypes.c_int64 if suffix else ctypes.c_int, lambda one=single: one)
+                core = getattr(library, f"{prefix}openblas_get_corename{suffix}", None)
+                if core is not None:
+                    core.restype = ctypes.c_char_p
+                    blas.kernels = core().decode()
+                if team is not None:
+                    team.keep_to_avx2(half_used(blas))
+                return blas
     return None
 
 
@@ -223,14 +233,24 @@ def library(char: str) -> int:
     return 0 if blas is None else ctypes.addressof(blas.libraries[char])
 
 
+def processor(line: str, word: str) -> bool:
+    """Whether a line of what Linux says of the processors has a word."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            return any(text.startswith(line) and word in text for text in lines)
+    except OSError:
+        return False
+
+
 @cache
 def of_amd() -> bool:
     """Whether the processor is AMD's, of which MKL uses the older half of the instructions."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            return any(line.startswith("vendor_id") and "AMD" in line for line in lines)
-    except OSError:
-        return False
+    return processor("vendor_id", "AMD")
+
+
+def half_used(blas: Blas | None) -> bool:
+    """Whether OpenBLAS has taken a processor with AVX-512, which it does not know, for one without."""
+    return blas is not None and blas.kernels in ("Haswell", "Zen") and processor("flags", " avx512f ")
 
 
 # ------------------------------------------------------------------ products
