@@ -35,7 +35,7 @@ def info() -> str:
     if openblas is not None and openblas.kernels:
         facts["BLAS"] += f", kernels for {openblas.kernels}"
     if products.half_used(openblas):
-        facts["BLAS"] += " (this processor has AVX-512: OPENBLAS_CORETYPE=SkylakeX in the environment may halve the time)"
+        facts["BLAS"] += " (this processor has AVX-512: set OPENBLAS_CORETYPE=SkylakeX to halve the time of products)"
     facts["cores"] = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     facts["threads"] = ", ".join(f"{name}={os.environ[name]}" for name in names if name in os.environ) or "not limited"

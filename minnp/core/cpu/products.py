@@ -8,8 +8,8 @@ on the number of threads.
 The BLAS is the OpenBLAS that NumPy brings or, on Intel's processors, MKL once PyTorch is loaded and brings it. There
 MKL takes two thirds of OpenBLAS's time for the matrices of small networks; on AMD's with AVX-512 it takes twice as
 much, and products of moderate depth C makes itself (compiled/panels.h): in four fifths of OpenBLAS's time to as much,
-half where OpenBLAS keeps to AVX2, and then deep ones too. Only traced and compiled code multiplies here; `a @ b` of plain arrays is NumPy's, to
-the last bit.
+half where OpenBLAS keeps to AVX2, and then deep ones too. Only traced and compiled code multiplies here; `a @ b` of
+plain arrays is NumPy's, to the last bit.
 """
 
 from __future__ import annotations
