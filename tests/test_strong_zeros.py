@@ -295,3 +295,16 @@ def test_programs_of_strangers_have_gradients_beside_what_is_not_chosen(f: Calla
         e = onp.zeros(5)
         e[k] = 1e-6
         assert got[0][k] == pytest.approx((at(e) - at(-e)) / 2e-6, rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_an_infinite_slope_of_the_imaginary_part_leaves_the_real_one(dtype):
+    def f(x):
+        z = x + 0j
+        return (z.real * 3 + np.sqrt(np.imag(z))).sum()
+
+    for x in (np.array(2, dtype), np.array([1.0, 2.0], dtype)):
+        for g in (grad(f), jit(grad(f))):
+            slope = g(x)
+            assert slope.dtype == dtype and (slope == 3).all()
+        onp.testing.assert_array_equal(grad(lambda z: np.sum(2 * z.imag))(x + 1j), -2j * onp.ones(x.shape))

@@ -73,6 +73,13 @@ def _strong_divide(g: Any, d: Any, out: onp.ndarray | None = None) -> Any:
 
 
 def _strong_multiply(g: Any, s: Any, out: onp.ndarray | None = None) -> Any:
+    if type(s) is complex:
+        g = onp.asarray(g)
+        if s.real == 0 and g.dtype.kind != "c" and not _finite(g):  # infinity times that 0 is NaN
+            y = onp.zeros(g.shape, onp.result_type(g.dtype, onp.complex64))
+            y.imag = g * s.imag
+            return y[()]
+        return onp.multiply(g, s, out=out)
     if type(s) in (int, float):
         return onp.multiply(g, s if s - s == 0 else _beside(g, onp.asarray(s)), out=out)
     s = onp.asarray(s)

@@ -391,7 +391,7 @@ real = primitive(
 imag = primitive(
     "imag",
     numpy=onp.imag,
-    vjp=[lambda g, y, x: g * -1j],  # -1j * float64 is Python's complex; for real x the tape keeps the real part: 0
+    vjp=[lambda g, y, x: times(g, -1j)],  # for real x the tape keeps the real part: 0
     jvp="linear",
     saves="",
     view=True,

@@ -291,6 +291,8 @@ def strong_divide(g: Any, d: Any) -> Tensor:
 
 @kernel("npx.strong_multiply", dtypes_of=common)
 def strong_multiply(g: Any, s: Any) -> Tensor:
+    if type(s) is complex and s.real == 0 and torch.is_tensor(g) and g.dtype.is_floating_point:
+        return torch.complex(torch.zeros_like(g), g * s.imag)  # infinity times that 0 is NaN
     g, s = together(g, s)
     return torch.where(g == 0, g, g * s)
 
