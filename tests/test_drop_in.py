@@ -1,8 +1,10 @@
 """Programs of NumPy's users with the import line changed: what they met, in the smallest form."""
 
 import importlib
+import inspect
 import itertools
 import pickle
+import pydoc
 import sys
 import types
 import warnings
@@ -12,7 +14,7 @@ import numpy
 import pytest
 
 import minnp.numpy as np
-from minnp import grad
+from minnp import fx, grad
 from minnp.core.api.namespace import lazy
 
 
@@ -472,3 +474,20 @@ def test_an_array_updated_in_place_by_a_class_with_a_ufunc_hook_is_what_the_hook
 def test_broadcast_takes_no_keywords():
     with pytest.raises(ValueError, match="keyword arguments not accepted"):
         np.broadcast(np.ones(2), x=1)
+
+
+@pytest.mark.skipif(numpy.__version__ < "2", reason="its methods in C show no signature")
+def test_what_an_editor_shows_of_a_stream_is_numpys():
+    theirs, ours = numpy.random.default_rng(0), np.random.default_rng(0)
+    for name in ("normal", "integers", "choice", "standard_normal"):
+        assert inspect.signature(getattr(ours, name)) == inspect.signature(getattr(theirs, name)), name
+    for name in ("PCG64", "RandomState"):
+        shown = inspect.signature(getattr(np.random, name)).parameters
+        assert [(p.name, p.default) for p in shown.values()] == [("seed", None)], name
+
+
+def test_what_a_session_shows():
+    assert "rows" not in dir(np) and "stop_gradient" in dir(np)
+    assert "Receiver" not in pydoc.plain(pydoc.render_doc(np.sum))
+    assert callable(np.testing.test)
+    assert repr(fx.capture(lambda x: x * 2, np.ones(2)).graph).startswith("<graph of 3 nodes")

@@ -1,6 +1,9 @@
 """NumPy's namespace on minnp arrays: `import minnp.numpy as np`.
 
-Every public name of the installed NumPy is here. Rows and definitions are in the modules beside this one, by family.
+Every public name of the installed NumPy is here, and means what it means there: https://numpy.org/doc/stable/reference
+describes them. Beside them there is `stop_gradient`, and MinPy's names.
+
+The modules beside this one are how it is made: rows and definitions, by family.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from ..core.api.submodules import Submodules as _Submodules
 from ..core.arrays.array import ndarray
 from ..core.rows.error_state import errstate as _errstate
 from ..core.rows.error_state import seterr as _seterr
-from ..core.rows.primitive import TABLE
+from ..core.rows.primitive import TABLE as rows  # by this name, Python that is written of a graph has them
 from ..core.transforms.grad import stop_gradient
 from . import (  # rows and definitions
     calls,
@@ -55,7 +58,6 @@ _EXTRA: dict[str, Any] = {
     "flatiter": attributes.FlatIterator,
     "errstate": _errstate,
     "seterr": _seterr,
-    "rows": TABLE,
     "stop_gradient": stop_gradient,
     **_MINPY,
     **dict.fromkeys(_CLASSES, _Late("minnp.numpy.classes")),

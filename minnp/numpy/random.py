@@ -7,7 +7,9 @@ laplace, ...), and the elements that choice, permutation and shuffle select.
 from __future__ import annotations
 
 import builtins as _builtins
+import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -202,6 +204,7 @@ def _method(base: type, name: str) -> Callable:
 
     method.__name__, method.__doc__ = name, host.__doc__
     method.__qualname__ = f"{base.__name__}.{name}"
+    method.__wrapped__ = getattr(base, name)  # type: ignore[attr-defined]  # whose signature is shown
     return install.drawn(method, made)
 
 
@@ -247,10 +250,10 @@ class RandomState(_onp.random.RandomState, metaclass=_Stream):
     locals().update(_methods(_onp.random.RandomState))
     _twin = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, seed: Any = None) -> None:
+        super().__init__(seed)
         self._twin = None
-        _recorded(self, RandomState, *args, **kwargs)
+        _recorded(self, RandomState, seed)
 
     def seed(self, *args: Any, **kwargs: Any) -> None:
         ends_capture("a RandomState is seeded")
@@ -276,7 +279,10 @@ def _seeded(base: type) -> type:
         base.__init__(self, *map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
         _recorded(self, type(self), *args, **kwargs)
 
-    __init__.__wrapped__ = base.__init__
+    with contextlib.suppress(ValueError):  # NumPy 1.26 shows none
+        own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        shown = inspect.signature(base)
+        __init__.__signature__ = shown.replace(parameters=[own, *shown.parameters.values()])  # type: ignore[attr-defined]
     members = {"__init__": __init__, "__doc__": base.__doc__, "__module__": "minnp.numpy.random", "__slots__": ()}
     return _Stream(base.__name__, (base,), members)
 

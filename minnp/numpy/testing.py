@@ -47,3 +47,7 @@ def _looking(compare: Callable) -> Callable:
     build_err_msg,
     print_assert_equal,
 ) = (_looking(getattr(_testing, name)) for name in _COMPARING.split())
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(_testing, name)  # `test`, `extbuild`

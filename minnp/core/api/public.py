@@ -32,11 +32,12 @@ def general(e: Entry) -> Callable:
     return call
 
 
-class Receiver:
-    """What a public function is bound to. A bound method, unlike a function, is not bound again by a class whose
-    attribute it becomes: `class Layer: activation = np.tanh` works, as it does with NumPy's builtins and ufuncs."""
+class Namespace:
+    """What a public function is bound to, as `help` says. A bound method, unlike a function, is not bound again by a
+    class whose attribute it becomes: `class Layer: activation = np.tanh` works, as with NumPy's builtins and ufuncs."""
 
     __slots__ = ("address", "host")
+    __module__ = "minnp"
 
     def __init__(self, call: Callable, host: Any) -> None:
         self.address, self.host = (call.__module__, call.__qualname__), host
@@ -50,10 +51,10 @@ class Receiver:
         return getattr(importlib.import_module(self.address[0]), name)
 
     def __reduce__(self) -> tuple:
-        return _receiver, (*self.address, self.host)
+        return _namespace, (*self.address, self.host)
 
 
-def _receiver(module: str, name: str, host: Any) -> Receiver:
+def _namespace(module: str, name: str, host: Any) -> Namespace:
     made = getattr(importlib.import_module(module), name)
     return PUBLIC.get(host, made).__self__  # NumPy's random functions are methods, and a copy of one is another object
 
@@ -72,7 +73,7 @@ def finish(call: Callable, name: str, host: Any, receiver: Any = None) -> Callab
         if fact(host, "device") and "device" not in signature.parameters:  # NumPy 1.26
             parameters.append(inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None))
         call.__signature__ = signature.replace(parameters=parameters)
-    public = FUNCTION(install.function(call, ENTRIES.get(host)), receiver or Receiver(call, host))
+    public = FUNCTION(install.function(call, ENTRIES.get(host)), receiver or Namespace(call, host))
     PUBLIC[host] = public
     return public
 

@@ -52,6 +52,9 @@ class Graph:
     def __iter__(self) -> Iterator[Node]:
         return iter(self.nodes)
 
+    def __repr__(self) -> str:
+        return f"<graph of {len(self)} nodes: .code and .nodes show it>"
+
     @property
     def last(self) -> Node:
         """The last node, which is the output of a graph that is complete."""
