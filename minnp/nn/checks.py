@@ -206,6 +206,8 @@ def with_defaults(who: str, config: dict, given: dict, defaults: dict[str, Any],
         raise unknown(who, wrong, defaults, "setting")
     for name, value in defaults.items():
         config.setdefault(name, value)
+    if isinstance(rate := config.get("learning_rate"), (int, float)):
+        number(f"learning_rate of {who}", rate)
     return config
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -166,3 +167,14 @@ def normal(shape: Sequence[int], config: Config) -> Any:
 def uniform(shape: Sequence[int], config: Config) -> Any:
     rng = config["rng"]
     return np.random.random(shape) if rng is None else rng.random(shape)
+
+
+def __getattr__(name: str) -> Any:
+    """AttributeError that says which rule is meant: xavier_uniform_, as torch writes it."""
+    theirs = {"glorot": "xavier", "kaiming": "he", "normal": "gaussian", "zeros": "constant", "ones": "constant"}
+    known = {**{rule: rule for rule in __all__}, **theirs}
+    own = next((known[word] for word in name.lower().split("_") if word in known), None)
+    meant = f"; do you mean {own!r}, as in nn.Linear(3, 2, init_rule={own!r})?" if own else ""
+    raise AttributeError(
+        f"module 'minnp.nn.init' has no attribute {name!r}{meant}", name=name, obj=sys.modules[__name__]
+    )

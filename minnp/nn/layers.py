@@ -86,12 +86,14 @@ def flatten(x: Any) -> Any:
 
 @explained()
 def affine(x: Any, w: Any, b: Any) -> Any:
-    """y = x w + b, with x [N, ...] flattened to [N, D], w [D, M], b [M] -> y [N, M].
+    """y = x w + b, with x [N, ...] flattened to [N, D], w [D, M], b [M] -> y [N, M]. Raises ValueError for a matrix b.
 
     >>> layers.affine(np.ones((2, 3)), np.ones((3, 1)), np.zeros(1))
     array([[3.],
            [3.]])
     """
+    if getattr(b, "ndim", 1) > 1 and len(b) > 1:
+        raise ValueError(f"a bias is one number for each output, [{w.shape[-1]}]; got {list(b.shape)}")
     return np.dot(flatten(x), w) + b
 
 

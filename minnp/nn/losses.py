@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 import minnp.numpy as np
 from minnp import npx
 from minnp.distributed import share
@@ -197,12 +199,16 @@ def huber_loss(x: Any, label: Any, delta: float = 1.0) -> Any:
 def binary_cross_entropy(x: Any, y: Any, weight: Any = None) -> Any:
     """loss = mean of log(1 + exp(x)) - x y: scores x (logits) and targets y in [0, 1], alike (or [N] for [N, 1]).
 
-    weight: two numbers, of the classes 0 and 1; a target between them has its share of both.
+    weight: two numbers, of the classes 0 and 1; a target between them has its share of both. Raises ValueError for
+    targets of a host array that are not in [0, 1].
 
     >>> float(layers.binary_cross_entropy(np.zeros((2, 1)), np.array([[0.0], [1.0]])).round(4))
     0.6931
     """
     y = targets(x, y)
+    # traced ones and those on a device are not looked at; `not`, because a NaN is none of these, either
+    if isinstance(y, numpy.ndarray) and y.size and not (y.min() >= 0 and y.max() <= 1):
+        raise ValueError(f"targets of binary_cross_entropy are from 0 to 1, got {y.min()} to {y.max()}")
     if weight is None:
         return np.mean(np.logaddexp(0.0, x) - x * y)
     no, yes = weights(weight, 2, x.dtype)

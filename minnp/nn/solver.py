@@ -289,7 +289,9 @@ class Solver:
             grads = optim.clip_value(grads, self.clip_value)
         if self.clip_norm is not None:
             grads, _ = optim.clip_norm(grads, self.clip_norm)
-        factor = self.lr_decay**self.epoch * (1.0 if self.lr_schedule is None else self.lr_schedule(self.step))
+        factor = self.lr_decay**self.epoch
+        if self.lr_schedule is not None:
+            factor *= checks.number(f"lr_schedule({self.step})", self.lr_schedule(self.step))
         before = dict(tree)
         for name, w in before.items():
             config = self.optim_configs[name]

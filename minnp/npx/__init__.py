@@ -1,5 +1,12 @@
 """Neural-network operators, under MXNet's names: `from minnp import npx`."""
 
+from __future__ import annotations
+
+import sys as _sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as _onp
+
 from ..core.transforms.grad import stop_gradient
 from . import inference, quantized  # rows
 from .functions import (
@@ -110,3 +117,27 @@ __all__ = [
     "stop_gradient",
     "topk",
 ]
+
+# what other libraries have here, and what does its work
+_ELSEWHERE = {
+    "cpu": "minnp.cpu()",
+    "gpu": "minnp.gpu(0)",
+    "elu": "npx.leaky_relu(x, act_type='elu')",
+    "load": "np.load of minnp.numpy",
+    "logsumexp": "minnp.scipy.special.logsumexp",
+    "reset_np": "nothing: arrays are NumPy's",
+    "save": "np.savez of minnp.numpy",
+    "seed": "np.random.seed of minnp.numpy",
+    "set_np": "nothing: arrays are NumPy's",
+    "swish": "npx.silu",
+    "waitall": "x.wait_to_read()",
+}
+
+if not TYPE_CHECKING:  # which know every name from above
+
+    def __getattr__(name: str) -> Any:
+        meant = _ELSEWHERE.get(name, f"np.{name} of minnp.numpy" if name in _onp.__all__ else None)
+        instead = f"; here it is {meant}" if meant else ""
+        raise AttributeError(
+            f"module 'minnp.npx' has no attribute {name!r}{instead}", name=name, obj=_sys.modules[__name__]
+        )

@@ -127,6 +127,33 @@ def _of_scalars(self: VirtualArray, name: str) -> Any:
 
 
 VirtualArray.__getattr__ = _of_scalars  # type: ignore[attr-defined]
+
+
+class _Absent:
+    """What other libraries' arrays have and a host array has not: NumPy's error, with a note of what does its work. A
+    `__getattr__` of the class, which knows what to say as well, would be asked for every attribute that is there."""
+
+    def __init__(self, name: str, instead: str) -> None:
+        self.name, self.instead = name, instead
+
+    def __get__(self, x: Any, owner: type) -> Any:
+        shown = "numpy.ndarray" if owner is ndarray else owner.__name__
+        what = f"type object {shown!r}" if x is None else f"{shown!r} object"
+        error = AttributeError(f"{what} has no attribute {self.name!r}", name=self.name, obj=owner if x is None else x)
+        error.add_note(f"here it is {self.instead}")
+        raise error
+
+
+_ON_THE_HOST = {
+    **_ELSEWHERE,
+    "get": "x.asnumpy(), a NumPy array of its own",
+    "numpy": "x.asnumpy(), a NumPy array of its own; numpy.asarray(x) shares memory",
+}
+for _name, _instead in _ON_THE_HOST.items():
+    setattr(ndarray, _name, _Absent(_name, _instead))
+# completion offers what is there
+ndarray.__dir__ = lambda x: [n for n in onp.ndarray.__dir__(x) if n not in _ON_THE_HOST or hasattr(x, n)]  # type: ignore
+type(ndarray).__dir__ = lambda c: [n for n in type.__dir__(c) if n not in _ON_THE_HOST or hasattr(c, n)]  # type: ignore
 VirtualArray.__trunc__ = Array.__int__  # type: ignore[attr-defined]
 
 

@@ -156,7 +156,7 @@ class ndarray(Array, _Exporter, onp.ndarray, metaclass=_ArrayType):
             return getattr(self, name)
         if name == "_value" and type(self) is not ndarray:
             return self
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+        return object.__getattribute__(self, name)  # the error
 
     @property
     def _host(self) -> onp.ndarray | None:

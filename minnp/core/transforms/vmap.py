@@ -517,7 +517,12 @@ RULES: dict[Any, Callable] = {
 def vmap(f: onp.ufunc, *args: Any, **options: Any) -> Callable[..., Any]: ...
 @overload
 def vmap(f: Callable[P, R], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, R]: ...
-@without(axis="do you mean in_axes=?", in_dims="do you mean in_axes=?", out_dims="do you mean out_axes=?")
+@without(
+    axis_size="it is that of the batched arguments",
+    axis="do you mean in_axes=?",
+    in_dims="do you mean in_axes=?",
+    out_dims="do you mean out_axes=?",
+)
 def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
     """f mapped over a batch axis of its arguments.
 
