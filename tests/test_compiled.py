@@ -27,6 +27,7 @@ from minnp.core import compiled
 from minnp.core.api import install
 from minnp.core.api import operators as in_python
 from minnp.core.rows.primitive import TABLE, Meta, Primitive
+from minnp.core.rows.state import state
 from minnp.core.rows.value import Tracer
 from minnp.core.transforms import tape
 from minnp.core.transforms.formulas import formula
@@ -760,3 +761,32 @@ def test_every_elementwise_rule_may_be_asked_for_its_formula():
     for row in [row for row in TABLE.values() if row.elementwise]:
         for rule, key in itertools.product(row.vjp, range(2 << len(row.vjp))):
             formula(row, rule, key)
+
+
+@pytest.mark.skipif(not compiled.fastpath, reason="the C part was not built")
+def test_a_policy_of_numpy_alone_leaves_small_calls_to_c():
+    x, called = np.ones(4), []
+
+    def calls() -> list[str]:
+        called.clear()
+        sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+        try:
+            y = x + np.exp(x)
+            y += x[1]
+            y[2] = 3.0
+            _ = y < 2, y.T, np.zeros(3), float(y[0]), onp.sin(x)
+        finally:
+            sys.setprofile(None)
+        return list(called)
+
+    before = [getattr(state, name) for name in ("busy", "on_host")]
+    calls()  # some things are done once
+    assert calls() == []
+    for name in ("only_numpy", "auto"):
+        with minnp.policy(name), minnp.policy("only_numpy"):
+            assert calls() == []
+            with np.errstate(divide="raise"), pytest.raises(FloatingPointError):
+                x / 0.0
+            assert calls() == []
+            assert minnp.grad(lambda x: np.sum(x * x))(x).tolist() == [2.0] * 4
+    assert [getattr(state, name) for name in ("busy", "on_host")] == before

@@ -21,6 +21,9 @@ static bool ready; /* whether all of minnp is there */
 /* Whether something watches or redirects calls. */
 static inline bool busy() { return slot(state, state_busy) != slot(state, state_written); }
 
+/* Whether something watches or redirects calls of NumPy's functions on NumPy's memory, which a policy of NumPy alone does not. */
+static inline bool host_busy() { return slot(state, state_busy) != slot(state, state_on_host); }
+
 /* Whether there are tapes, which a write must ask. */
 static inline bool taped() {
     PyObject *tapes = slot(state, state_tapes);

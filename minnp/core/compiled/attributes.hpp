@@ -9,7 +9,7 @@ static objobjargproc general_flat_assign;
 /* NumPy's iterator (borrowed) where its array is still what the array of ours holds, numbers, and nothing watches; else null. */
 static PyObject *numpys_iterator(PyObject *self) {
     PyObject *flat = slot(self, flat_iterator), *h = slot(self, flat_base);
-    PyObject *a = flat != nullptr && h != nullptr && is_ours(h) && !busy() ? host_of(h) : nullptr;
+    PyObject *a = flat != nullptr && h != nullptr && is_ours(h) && !host_busy() ? host_of(h) : nullptr;
     if (a == nullptr || descr(a)->type_num == NPY_OBJECT)
         return nullptr;
     return attribute(flat, word_base).get() == a ? flat : nullptr;
@@ -94,7 +94,7 @@ static PyObject *attribute_get(PyObject *self, PyObject *instance, PyObject *typ
         if (ready && is_ours(instance)) {
             Value v = value_of(instance);
             Ref out;
-            if (v.is_array() && !busy())
+            if (v.is_array() && !host_busy())
                 out = numpys_attribute(f, instance, v.object);
             else if (f->name == word_T && !v.on_host() && v.kind != Kind::other)
                 out = apply(transpose_row, &instance, &v, 1, no_params);

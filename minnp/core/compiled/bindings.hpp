@@ -10,7 +10,7 @@ static PyTypeObject *Tracer, *Tape, *Buffer, *Row, *Meta, *Lease, *Dtype, *Ufunc
 /* ------------------------------------------------------------------ their slots, from the beginning of an instance */
 static Py_ssize_t host_at, root_at, steps_at, seen_at, value_at;
 static Py_ssize_t virtual_host_at, virtual_root_at, virtual_steps_at, virtual_seen_at, virtual_value_at;
-static Py_ssize_t state_busy, state_raising, state_written, state_tapes, state_policy, state_device;
+static Py_ssize_t state_busy, state_raising, state_written, state_on_host, state_tapes, state_policy, state_device;
 static Py_ssize_t tracer_trace, tracer_value, tracer_node, tracer_view, tape_alive, tape_nodes, tape_lent, tape_saved, tape_indexed;
 static Py_ssize_t buffer_data, buffer_backend, buffer_view, buffer_computed, buffer_shape, buffer_dtype, buffer_copy;
 static Py_ssize_t row_calls, row_numpy, row_elementwise, row_view, row_vjp, row_saves, row_fast, row_worth, row_accumulate, row_formulas;
@@ -77,6 +77,7 @@ static const Binding of_calls[] = {
     {Binding::SLOT, &state_busy, ROWS "state", "State.busy"},
     {Binding::SLOT, &state_raising, ROWS "state", "State.raising"},
     {Binding::SLOT, &state_written, ROWS "state", "State.written"},
+    {Binding::SLOT, &state_on_host, ROWS "state", "State.on_host"},
     {Binding::SLOT, &state_tapes, ROWS "state", "State.tapes"},
     {Binding::SLOT, &state_policy, ROWS "state", "State.policy"},
     {Binding::SLOT, &state_device, ROWS "state", "State.device"},

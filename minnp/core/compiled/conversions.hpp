@@ -9,7 +9,7 @@ static unaryfunc general_int, general_float, general_index;
 static Ref convertible(PyObject *self, const char *kinds) {
     Value v = value_of(self);
     if (v.is_array())
-        return busy() ? Ref() : borrow(v.object);
+        return host_busy() ? Ref() : borrow(v.object);
     if (v.kind != Kind::device || !unwatched(slot(v.object, buffer_backend)) || axes_of_buffer(v.object) != 0 ||
         strchr(kinds, ((PyArray_Descr *)dtype_of_buffer(v.object))->kind) == nullptr)
         return {};

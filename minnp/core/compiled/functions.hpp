@@ -388,7 +388,7 @@ static bool reads_only(FastFunction *f, Py_ssize_t n) {
 /* NumPy's call; nothing where Python must do it. */
 static Ref call_numpy(FastFunction *f, PyObject *const *given, const Value *values, Py_ssize_t n, PyObject *names) {
     Py_ssize_t k = names != nullptr ? PyTuple_GET_SIZE(names) : 0;
-    if (n < f->least || busy() || !(f->nin >= 0 ? n == f->nin : !taped() || reads_only(f, n)) ||
+    if (n < f->least || host_busy() || !(f->nin >= 0 ? n == f->nin : !taped() || reads_only(f, n)) ||
         (k > 0 && (f->least != 0 || !keywords_allowed(given + n, names))))
         return {};
     bool of_objects = n > 0 && values[0].is_array() && descr(values[0].object)->type_num == NPY_OBJECT;
@@ -482,7 +482,7 @@ static Ref fast_call(FastFunction *f, PyObject *const *given, Py_ssize_t n, PyOb
         is_virtual = is_virtual || values[i].is_virtual();
     }
     if (!is_virtual) {
-        if (f->kind & IDENTITY && n == 1 && k == 0 && is_ours(given[0]) && !busy()) {
+        if (f->kind & IDENTITY && n == 1 && k == 0 && is_ours(given[0]) && !host_busy()) {
             count(f->entry);
             return borrow(given[0]);
         }
@@ -510,7 +510,7 @@ static PyObject *ufunc_call(PyObject *self, PyObject *const *args, size_t nargsf
     return guarded([=] {
         Py_ssize_t n = PyVectorcall_NARGS(nargsf) - 3;
         PyObject *entry;
-        if (n > 0 && n <= MOST && names == nullptr && !busy() && PyUnicode_CheckExact(args[2]) &&
+        if (n > 0 && n <= MOST && names == nullptr && !host_busy() && PyUnicode_CheckExact(args[2]) &&
             PyUnicode_Compare(args[2], word_call) == 0 && (entry = found(entries, args[1])) != nullptr) {
             Arguments arguments;
             for (Value v; arguments.n < n && is_below(v = value_of(args[arguments.n + 3]), heavy_bytes);)
@@ -624,7 +624,7 @@ static PyObject *public_repr(PyObject *f) {
 /* A ufunc of arrays of ours, and of numbers, which most calls are: fast_call without what else there can be. */
 static Ref call_ufunc(const FastFunction *f, PyObject *const *args, Py_ssize_t n) {
     Value a = value_of(args[0]), b = n == 2 ? value_of(args[1]) : a;
-    if (busy() || !is_below(a, f->limit) || !is_below(b, f->limit))
+    if (host_busy() || !is_below(a, f->limit) || !is_below(b, f->limit))
         return {};
     Ref first = borrow(a.object), second = borrow(b.object);
     PyObject *given[] = {first, second};
@@ -638,7 +638,7 @@ static Ref call_ufunc(const FastFunction *f, PyObject *const *args, Py_ssize_t n
 static vectorcallfunc method_call;
 /* np.zeros(n) by NumPy's C function, which need not read arguments; nothing where n is no length. */
 static __attribute__((noinline)) Ref zeros(const FastFunction *f, PyObject *n) {
-    npy_intp length = PyLong_CheckExact(n) && !busy() ? PyLong_AsSsize_t(n) : -1;
+    npy_intp length = PyLong_CheckExact(n) && !host_busy() ? PyLong_AsSsize_t(n) : -1;
     if (length < 0) /* perhaps beyond all integers */
         return PyErr_Clear(), Ref();
     count(f->entry);

@@ -66,7 +66,7 @@ static Ref found_in(PyObject *self, PyObject *a, Ref out) {
 
 static Ref get_item(PyObject *self, PyObject *index) {
     Value v = value_of(self);
-    if (v.is_array() && !busy()) {
+    if (v.is_array() && !host_busy()) {
         char *p = number_at(v.object, index);
         if (p != nullptr)
             if (Ref x = read_scalar(v.object, p))
@@ -216,7 +216,7 @@ static int assign(PyObject *self, PyObject *index, PyObject *value) {
                                                                : write_on_tape(self, x, index, value_of(value)));
             return done ? 0 : general_setitem(self, index, value);
         }
-        if (busy())
+        if (host_busy())
             return general_setitem(self, index, value);
         if (is_number(value)) {
             Ref owned = borrow(a);

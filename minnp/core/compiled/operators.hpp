@@ -173,10 +173,10 @@ static inline PyObject *binary(PyObject *v, PyObject *w, const Operator &o, bina
             if (power && is_short_power(w))
                 limit = recycled_bytes;
             bool small_ones = m <= LARGEST && n <= LARGEST;
-            if (!small_ones && !busy() && !taped())
+            if (!small_ones && !host_busy() && !taped())
                 if (Ref out = in_memory_of_temporary(v, w, a, b, o))
                     return out;
-            if (!busy() && (small_ones || (is_below(a, limit) && is_below(b, limit)))) {
+            if (!host_busy() && (small_ones || (is_below(a, limit) && is_below(b, limit)))) {
                 count(is_ours(v) ? o.entry : o.reflected_entry);
                 if (o.ufunc != nullptr && small_ones)
                     if (Ref out = small(o.ufunc, a.object, b.object))
@@ -193,7 +193,7 @@ static inline PyObject *binary(PyObject *v, PyObject *w, const Operator &o, bina
 static inline PyObject *unary(PyObject *v, const Operator &o, unaryfunc kernel) {
     return guarded([&] {
         Value a = value_of(v);
-        if (a.is_array() && !busy() && is_below(a, o.limit)) {
+        if (a.is_array() && !host_busy() && is_below(a, o.limit)) {
             count(o.entry);
             if (o.ufunc != nullptr)
                 if (Ref out = small(o.ufunc, a.object, a.object))
@@ -257,7 +257,7 @@ static bool is_traced_number(const Value &v) {
 static inline PyObject *in_place(PyObject *v, PyObject *w, const Operator &o, binaryfunc kernel, bool power = false) {
     return guarded([&] {
         Value a = value_of(v), b = value_of(w);
-        if (a.is_array() && is_ours(v) && b.on_host() && !busy() && is_below(a, o.limit)) {
+        if (a.is_array() && is_ours(v) && b.on_host() && !host_busy() && is_below(a, o.limit)) {
             Ref owned = borrow(a.object);
             if (taped())
                 release_memory(owner_of(owned));
@@ -359,7 +359,7 @@ static PyObject *compare(PyObject *v, PyObject *w, int op) {
         PyObject *operands[] = {v, w};
         bool text = PyUnicode_CheckExact(w); /* `names == "x"` */
         if (a.on_host() && (text || b.on_host())) {
-            if (!busy() && is_below(a, compared_bytes) && (text || is_below(b, compared_bytes))) {
+            if (!host_busy() && is_below(a, compared_bytes) && (text || is_below(b, compared_bytes))) {
                 count(comparison_entries[op]);
                 if (!text)
                     if (Ref out = small((PyUFuncObject *)slot(comparison_rows[op], row_numpy), a.object, b.object))

@@ -49,8 +49,8 @@ def follow() -> None:
         (state.policy if at is None else at[0]).__enter__()
 
 
-def _depth(at: tuple | None) -> int:
-    return 0 if at is None else 1 + _depth(at[1])
+def _entered(at: tuple | None) -> list[Policy]:
+    return [] if at is None else [at[0], *_entered(at[1])]
 
 
 class errstate(onp.errstate):
@@ -66,8 +66,10 @@ class errstate(onp.errstate):
         follow()
 
     def __exit__(self, *exc: Any) -> None:
-        state.busy -= _depth(chosen.get()) - _depth(self.outer)
+        left, again = _entered(chosen.get()), _entered(self.outer)
         chosen.set(self.outer)
+        state.on_host -= sum(p.on_host for p in left) - sum(p.on_host for p in again)
+        state.busy -= len(left) - len(again)
         super().__exit__(*exc)
         raises.set(asked())
 

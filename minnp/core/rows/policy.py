@@ -44,6 +44,7 @@ class Policy:
         self.name, self.only = name, mode == "only" and backend != "split"
         self.backend = backend if backend not in ("", "numpy", "split") else None
         self.plain = self.backend is None
+        self.on_host = self.plain and type(self) is Policy  # calls of NumPy's functions on its memory need not ask it
 
     def __repr__(self) -> str:
         return f"Policy({self.name!r})"
@@ -80,12 +81,14 @@ class Policy:
         if self.backend is not None:
             backends.get(self.backend)  # fails here, with how to install it, rather than at the first call
         state.busy += 1
+        state.on_host += self.on_host
         chosen.set((self, chosen.get()))
         return self
 
     def __exit__(self, *exc: Any) -> None:
         _, outer = chosen.get()
         chosen.set(outer)
+        state.on_host -= self.on_host
         state.busy -= 1
 
     def __call__(self, function: Any) -> Any:

@@ -14,17 +14,18 @@ CODE_IS_KNOWN = sys.version_info < (3, 15)
 class State:
     """`busy`: how many reasons there are, in any thread, to leave the fast path (a capture, a policy other than the
     default, an array written under a live trace). `written`: how many of them are only such arrays, whose views must
-    look at them, and which do not matter to a value or to any other array. `raising`: whether a context ever wanted
+    look at them, and which do not matter to a value or to any other array. `on_host`: these, and policies of NumPy
+    alone, which do not matter to NumPy's functions on NumPy's memory. `raising`: whether a context ever wanted
     floating-point errors raised, or itself told of them; whether this one does, `raises` says. `tapes`: the live tapes,
     which a write must ask first. `variables`: what records expressions of Variables, once there is one. `policy`,
     `device`: the policy, and the device where new arrays live, of threads without their own."""
 
-    __slots__ = ("busy", "device", "policy", "raising", "tapes", "variables", "written")
+    __slots__ = ("busy", "device", "on_host", "policy", "raising", "tapes", "variables", "written")
 
     def __init__(self) -> None:
         self.device: Any = None
         self.variables: Any = None
-        self.busy = self.written = 0
+        self.busy = self.written = self.on_host = 0
         self.raising = False
         self.tapes: dict[int, Any] = {}
 

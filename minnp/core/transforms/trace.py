@@ -77,6 +77,7 @@ class Trace:
         if not self.busy and self.alive:
             self.busy = True
             state.busy += 1  # first, and last below: another thread never finds `written` to be all of it too early
+            state.on_host += 1
             state.written += 1
 
     def finish(self) -> None:
@@ -85,6 +86,7 @@ class Trace:
         if self.busy:
             self.busy = False
             state.written -= 1
+            state.on_host -= 1
             state.busy -= 1
         for root in self.hidden.values():
             if (h := root()) is not None:
