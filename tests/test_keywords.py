@@ -102,6 +102,9 @@ WRONG: dict[str, Callable] = {  # name: (np, x) -> raises what NumPy raises
     "diff, axis": lambda np, x: np.diff(x, axis="0"),
     "logical_and.reduce, dtype": lambda np, x: np.logical_and.reduce(x, dtype="f4"),
     "add.accumulate, axis": lambda np, x: np.add.accumulate(x, axis=None),
+    "sin, three arrays": lambda np, x: np.sin(x, x * 1, x),
+    "add, four arrays": lambda np, x: np.add(x, x, None, x),
+    "+=, a class": lambda np, x: (x * 1).__iadd__(np.float32),
     "windows are read-only": lambda np, x: sliding(np, x * 1).__setitem__(0, 9),
     "broadcast is read-only": lambda np, x: np.broadcast_to(x * 1, (2, 2, 3)).__setitem__(0, 9),
 }
@@ -144,6 +147,7 @@ RIGHT: dict[str, Callable] = {  # name: (np, x) -> what NumPy gives
     "array, no copy": lambda np, x: shares(np, x, lambda a: np.asarray(a)),
     "array, F": lambda np, x: shares(np, x, lambda a: np.asarray(a, order="F")),
     "windows to write": lambda np, x: shares(np, x, lambda a: sliding(np, a, writeable=True)),
+    "tensordot, an array as axes": lambda np, x: np.tensordot(x, x.T, axes=np.asarray(1)),
     "astype lies": lambda np, x: order_of(np, x.astype("f4", order="F")),
     "astype lies as it was": lambda np, x: order_of(np, x.T.astype("f4")),
     "exp lies": lambda np, x: order_of(np, np.exp(x, order="F")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -235,8 +236,9 @@ def _conjugate(x: Any) -> Any:
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
     """The sum of products over pairs of axes: both arrays as matrices, and one matrix product."""
     a, b = as_array(a), as_array(b)
-    if isinstance(axes, (int, onp.integer)):
-        axes = (tuple(range(a.ndim - axes, a.ndim)), tuple(range(axes)))
+    if isinstance(axes, (int, onp.integer)) or getattr(axes, "shape", None) == ():
+        n = operator.index(axes)
+        axes = (tuple(range(a.ndim - n, a.ndim)), tuple(range(n)))
     over_a, over_b = (
         axes_of(x if isinstance(x, (int, onp.integer)) else tuple(x), m.ndim) for x, m in zip(axes, (a, b))
     )

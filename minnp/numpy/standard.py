@@ -291,6 +291,9 @@ def clip(a, a_min=onp._NoValue, a_max=onp._NoValue, out=None, *, min=onp._NoValu
         a_max = None if max is onp._NoValue else max
         if a_min is None and a_max is None:
             return ours("positive")(a, out=out, **kwargs)
+    for name, bound in (("a_min", a_min), ("a_max", a_max)):
+        if bound is onp._NoValue:
+            raise TypeError(f"clip() missing 1 required positional argument: {name!r}")
     return ours("clip")(a, a_min, a_max, out=out, **kwargs)
 
 

@@ -397,7 +397,10 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         if out is None and getattr(e.host, "nout", 1) > 1:
             raise TypeError("'out' must be a tuple of arrays")
     elif e.nin is not None and len(args) > e.nin:
-        args, out = args[: e.nin], (*args[e.nin :], *(None,) * (e.nin + e.host.nout - len(args)))
+        if len(args) > (most := e.nin + e.host.nout):
+            said = f"takes from {e.nin} to {most} positional arguments but {len(args)} were given"
+            raise TypeError(f"{last_of(e.name)}() {said}")
+        args, out = args[: e.nin], (*args[e.nin :], *(None,) * (most - len(args)))
     else:
         place, after = out_position(e.name)
         if len(args) > place:

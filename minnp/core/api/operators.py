@@ -62,7 +62,7 @@ def _row(name: str) -> Callable:
 
 def _equality(name: str) -> Callable:
     """`==` or `!=`, which unlike NumPy's ufuncs take records, and compare numbers with texts and dates."""
-    whole = lambda x: type(x) in (str, bytes) or (hasattr(x, "dtype") and x.dtype.kind in "VSUTMm")
+    whole = lambda x: type(x) in (str, bytes) or getattr(getattr(x, "dtype", None), "kind", "O") in "VSUTMm"
     row = lambda a, b: TABLE[f"{name}_records" if whole(a) or whole(b) else name](a, b)
     return lambda a, b: row(operand(a), operand(b))
 
