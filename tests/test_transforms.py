@@ -744,3 +744,14 @@ def test_functions_with_rules_are_copied_pickled_and_traced_as_functions(f: Any,
         assert grad(lambda x, gm=gm: 5 * gm(x).sum())(x).tolist() == [slope, slope]
     net = nn.Sequential(nn.Linear(2, 2), nn.Lambda(f)).init(0)
     onp.testing.assert_array_equal(copy.deepcopy(net)(np.ones((1, 2))), net(np.ones((1, 2))))
+
+
+def test_vjp_gives_what_a_function_returns_beside_its_result() -> None:
+    f = lambda x: (np.sum(x**2), {"doubled": 2 * x})
+    for run in (lambda x: vjp(f, x, has_aux=True), jit(lambda x: vjp(f, x, has_aux=True)[::2])):
+        y, *_, aux = run(np.array([1.0, 2.0]))
+        assert float(y) == 5 and aux["doubled"].tolist() == [2, 4]
+    y, pull, _ = vjp(f, np.array([1.0, 2.0]), has_aux=True)
+    assert pull(1.0)[0].tolist() == [2, 4]
+    with pytest.raises(TypeError, match=r"returns \(result, aux\)"):
+        vjp(np.sum, np.ones(2), has_aux=True)

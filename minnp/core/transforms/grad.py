@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from types import MethodType
-from typing import Any, ParamSpec, TypeVar, cast, overload
+from typing import Any, Literal, ParamSpec, TypeVar, cast, overload
 
 import numpy as onp
 
@@ -515,17 +515,24 @@ def value_and_grad(f: Callable, argnum: Any = 0, *, argnums: Any = None, has_aux
     return Derived(gradient, value_and_grad, f, argnum=argnum, argnums=argnums, has_aux=has_aux)
 
 
-def vjp(f: Callable, *args: Any) -> tuple[Any, Callable]:
+@overload
+def vjp(f: Callable, *args: Any, has_aux: Literal[False] = False) -> tuple[Any, Callable]: ...
+@overload
+def vjp(f: Callable, *args: Any, has_aux: Literal[True]) -> tuple[Any, Callable, Any]: ...
+def vjp(f: Callable, *args: Any, has_aux: bool = False) -> tuple:
     """(f(*args), pullback): pullback(cotangent of the result) is a tuple of cotangents, one per argument.
+
+    has_aux   f returns (result, aux), and vjp (result, pullback, aux)
 
     >>> value, pullback = vjp(lambda x, y: x * y, 2.0, 3.0)
     >>> pullback(1.0)
     (array(3.), array(2.))
     """
-    run = Run(f, range(len(args)), args, {})
+    run = Run(f, range(len(args)), args, {}, has_aux)
     nodes = [(run.node(v), v.value if run.node(v) is not None else v) for v in run.values]
     pullback = Pullback(run.trace, nodes, lambda g: g, run.starts, lambda grads: tuple(run.rebuild_args(grads)))
-    return as_host_arrays(run.out), pullback
+    out = as_host_arrays(run.out)
+    return (out, pullback, as_host_arrays(run.aux)) if has_aux else (out, pullback)
 
 
 def stop_gradient(x: Any) -> Any:
