@@ -450,6 +450,15 @@ def divisors(x, i):
     return out
 
 
+def functions_of_pythons_math(x, i):
+    found = [0.0]
+    for k in range(10):
+        found += [math.erf(x[k]), math.erfc(2 * x[k]), math.gamma(x[k] - 0.1), math.lgamma(x[k]), math.log(i[k], 2 + x[0])]
+        found += [math.degrees(x[k]), math.radians(i[k]), math.pow(i[k], x[k]), math.hypot(x[k], 2)]
+    factorials = sum(int(math.gamma(k)) == math.gamma(k) for k in range(1, 24)), math.gamma(20), math.gamma(23.0)
+    return found, factorials
+
+
 def powers_of_integers(x, i):
     found, s = [], 0.0
     for k in range(10):
@@ -484,6 +493,7 @@ PROGRAMS += [tuples_among_tuples, matched]
 PROGRAMS += [returns_a_tuple, may_return_numbers_of_several_types, returns_an_array, returns_its_argument]
 PROGRAMS += [branches_that_are_not_reached, branches_that_are_reached, medians_and_sorted_rows, rows_of_tuples]
 PROGRAMS += [
+    functions_of_pythons_math,
     dicts_of_numbers,
     dicts_made_in_loops,
     default_dicts,
@@ -754,6 +764,40 @@ def test_powers_of_complex_numbers_are_pythons_to_the_bit():
         for g in (negative, jit(negative)):
             with pytest.raises(error):
                 g(x)
+
+
+@pytest.mark.parametrize("f", [math.gamma, math.lgamma, math.erf, lambda v: math.log(v, 1), lambda v: math.pow(v, v)])
+@pytest.mark.parametrize("last", [0.0, -3.0, 200.0, 1e300, math.inf, -math.inf, math.nan])
+def test_functions_of_pythons_math_raise_what_they_raise(f, last):
+    def total(x):
+        s = 0.0
+        for v in x:
+            s += f(v)
+        return s
+
+    def run(total, x):
+        try:
+            return round(total(x), 9)
+        except (ValueError, OverflowError, ZeroDivisionError) as error:
+            return repr(error)
+
+    x = numpy.array([1.5] * 11 + [last])
+    assert str(run(total, x)) == str(run(jit(total), x))
+
+
+@pytest.mark.skipif(not engine.available(), reason="without llvmlite there is no program")
+def test_a_program_of_functions_of_pythons_math_is_python_too():
+    def f(x):
+        s = 0.0
+        for k in range(len(x)):
+            s += math.gamma(x[k]) * math.erf(x[k])
+        return s
+
+    x, names = np.linspace(1.0, 2.0, 20), {}
+    text = jit(f).lower(x).code
+    assert "math.gamma(" in text
+    exec("import minnp.numpy as np\n" + text, names)
+    assert abs(names["forward"](x) - f(x)) < 1e-12
 
 
 def test_what_is_no_integer_has_no_divisors():

@@ -1387,7 +1387,7 @@ LOW, HIGH = -(2**62), 2**62
 EXPENSIVE = {"exp", "log", "sin", "cos", "tan", "tanh", "pow", "sinh", "cosh", "log1p", "expm1", "arctan2", "hypot"}
 EXPENSIVE |= {"sqrt", "div", "arcsin", "arccos", "arctan", "cbrt", "log2", "log10", "exp2", "atan2"}
 EXPENSIVE |= {"modulus", "real_of_ratio", "imag_of_ratio"}
-EXPENSIVE |= {"logaddexp", "logaddexp2", "arcsinh", "arccosh", "arctanh"}
+EXPENSIVE |= {"logaddexp", "logaddexp2", "arcsinh", "arccosh", "arctanh", "erf", "erfc", "gamma", "lgamma"}
 QUICK = {"sqrt", "div"}  # in a place or a condition, which one by one would go to the tape
 MOST = 50  # operations of these
 

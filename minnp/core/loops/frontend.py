@@ -62,7 +62,7 @@ from .ir import (
     statements,
 )
 from .numbers import Known, number
-from .operations import BINARY, NUMPYS, OPERATORS, UNARY, NotUnderstood, Unknown, join, place, result_kind
+from .operations import BINARY, MATH, MATH_OF_TWO, NUMPYS, OPERATORS, UNARY, NotUnderstood, Unknown, join, place, result_kind
 from .outside import LISTED, Outside, Source, compares_by_type, is_plain_object, lies_in
 from .products import plain as without_copies
 
@@ -3129,17 +3129,19 @@ class Translator(Building):
             return E("cast", (out,), INT, -(2**62), 2**62)
         if name in ("isnan", "isinf", "isfinite"):
             return self.truth(self.call_np(name, args, kwargs, getattr(onp, name)))
-        table = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "fabs": "abs", "pow": "pow"}
-        table |= {"asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
-        if name in ("atan2", "hypot", "fmod", "copysign") and len(args) == 2:
-            y = self.cast(self.number(args[1]), FLOAT)
-            out = self.temporary(E(name, (x, y), FLOAT))
-        elif name in UNARY or name in table:
-            if len(args) > 1:
-                raise self.fail(f"math.{name} of two numbers")
-            out = self.temporary(E(table.get(name, name), (x,), FLOAT))
+        if name in ("degrees", "radians") and len(args) == 1:
+            out = self.temporary(E("mul", (x, const(180 / math.pi if name == "degrees" else math.pi / 180)), FLOAT))
+        elif name in MATH_OF_TWO and len(args) == 2:
+            y = self.temporary(self.cast(self.number(args[1]), FLOAT))
+            y = E("copy", (y,), FLOAT) if y.kind != FLOAT else y
+            if name == "log":
+                x, y = (self.temporary(E("log", (v,), FLOAT)) for v in (x, y))
+                self.check(E("ne", (y, const(0.0)), BOOL, 0, 1))
+            out = self.temporary(E("div" if name == "log" else name, (x, y), FLOAT))
+        elif (name in UNARY or name in MATH) and len(args) == 1:
+            out = self.temporary(E(MATH.get(name, name), (x,), FLOAT))
         else:
-            raise self.fail(f"math.{name}")
+            raise self.fail(f"math.{name} of {len(args)} arguments")
         self.check(E("finite", (out,), BOOL))  # else Python raises, or x was none already
         return out
 

@@ -107,6 +107,7 @@ ELEMENTARY |= {f.__name__: f for f in (functions.log, functions.log2, functions.
 LOGARITHMS = {"log", "log2", "log10", "log1p"}
 LIBM = {name: name for name in ("log1p", "expm1", "cbrt", "hypot", "fmod", "nextafter")}
 LIBM |= {"arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh"}
+LIBM |= {"erf": "erf", "erfc": "erfc", "lgamma": "lgamma"}
 
 
 BRIEF = 1 << 23  # steps: operations, reads and writes, of which a run takes less time than to compile it well
@@ -191,6 +192,34 @@ def _bits(x: float) -> str:
     return f"{struct.unpack('>Q', struct.pack('>d', x))[0]:#018x}"
 
 
+GAMMA = {  # math.gamma: Python has a table of the factorials that doubles have, and tgamma rounds some of them
+    "tgamma": "declare double @tgamma(double)",
+    "gamma": f"""define internal double @gamma(double %x) {{
+entry:
+  %low = fcmp oge double %x, {_bits(1.0)}
+  %high = fcmp ole double %x, {_bits(23.0)}
+  %down = call double @llvm.floor.f64(double %x)
+  %whole = fcmp oeq double %x, %down
+  %between = and i1 %low, %high
+  %factorial = and i1 %between, %whole
+  br i1 %factorial, label %next, label %other
+next:
+  %n = phi double [{_bits(1.0)}, %entry], [%more, %turn]
+  %product = phi double [{_bits(1.0)}, %entry], [%times, %turn]
+  %go = fcmp olt double %n, %x
+  br i1 %go, label %turn, label %done
+turn:
+  %times = fmul double %product, %n
+  %more = fadd double %n, {_bits(1.0)}
+  br label %next
+done:
+  ret double %product
+other:
+  %y = call double @tgamma(double %x)
+  ret double %y
+}}""",
+    "llvm.floor.f64": "declare double @llvm.floor.f64(double)",
+}
 MODULUS = {  # within an ulp of hypot; powers of two bring squares into the range of doubles, without a branch
     "modulus": f"""define internal double @modulus(double %x, double %y) alwaysinline {{
   %a = call double @llvm.fabs.f64(double %x)
@@ -1395,6 +1424,9 @@ class Lowering:
             return self.complex(op[:4], [self.complex("div", both, whole, whole)], whole, given)
         if op == "pow" and t == "double":
             return self.call("pow", args, t)
+        if op == "gamma":
+            self.declared |= GAMMA
+            return self.do(f"call double @gamma(double {args[0]})")
         if op in LOGARITHMS_OF_SUMS:
             return self.log_of_sum(op, args, given)
         if self.plain and op in ELEMENTARY and not kind.python:

@@ -39,6 +39,10 @@ OPERATORS: dict[str, Callable] = {
 # NumPy's functions of one number that are one instruction or a call of libm, by name
 UNARY = ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "arcsin", "arccos", "arctan", "log2")
 UNARY += ("log10", "log1p", "expm1", "exp2", "floor", "ceil", "trunc", "rint", "cbrt", "arcsinh", "arccosh", "arctanh")
+# functions of Python's math module: of a number (beside UNARY), and of two numbers
+MATH = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
+MATH |= {"fabs": "abs"} | {name: name for name in ("erf", "erfc", "gamma", "lgamma")}
+MATH_OF_TWO = ("atan2", "hypot", "fmod", "copysign", "pow", "log")
 BINARY = {"arctan2": "atan2", "hypot": "hypot", "fmod": "fmod", "copysign": "copysign", "nextafter": "nextafter"}
 BINARY |= {"logaddexp": "logaddexp", "logaddexp2": "logaddexp2", "float_power": "pow"}
 NUMPYS = {

@@ -86,7 +86,7 @@ class Printer:
         self.program = program
         self.body = inlined(program)
         self.names: dict[str, str] = {}
-        self.taken = {"np", "loop", *dir(builtins)}
+        self.taken = {"np", "math", "loop", *dir(builtins)}
         # tapes -> the arrays of zeros that are as long
         self.tapes: dict[str, list[str]] = {
             i.name: [] for i in program.inputs if i.like == TAPE and i.name.rstrip(".") == TAPE
@@ -95,6 +95,7 @@ class Printer:
             if i.like in self.tapes and i.name not in self.tapes:
                 self.tapes[i.like].append(i.name)
         self.allocated: list[str] = []  # arrays, in the order of the text
+        self.mathematical = False  # whether it calls functions that only Python's math module has
         self.frames: list[Frame] = []
         self.returns: dict[str, str] = {}  # labels that are left by a return, and what that returns
         for i in program.inputs:
@@ -136,7 +137,8 @@ class Printer:
         while body and type(body[-1]) is Block and body[-1].label.startswith("return"):
             self.returns[body[-1].label] = returned
             body = [*body[:-1], *body[-1].body]
-        out += self.lines(body, "    ")
+        lines = self.lines(body, "    ")
+        out += ["    import math", *lines] if self.mathematical else lines
         return [*out, f"    {returned}"]
 
     def unbound(self) -> list[str]:
@@ -483,7 +485,10 @@ class Printer:
             made = f"np.{'complex128' if e.kind.code == 'f8' else 'complex64'}"
             z, w = (f"{made}(complex({', '.join(x)}))" for x in (args[:2], args[2:]))
             return self.converted(f"({z} / {w}).{op[:4]}", e.kind, Kind(e.kind.code))
-        text = f"{'complex' if op == 'complex' else f'np.{NAMES.get(op, op)}'}({', '.join(map(self.bare, e.args))})"
+        called = "complex" if op == "complex" else f"np.{NAMES.get(op, op)}"
+        if op in ("erf", "erfc", "gamma", "lgamma"):
+            called, self.mathematical = f"math.{op}", True
+        text = f"{called}({', '.join(map(self.bare, e.args))})"
         return self.converted(text, e.kind, Kind(e.kind.code, op == "complex"))
 
     def converted(self, text: str, kind: Kind, before: Kind) -> str:
