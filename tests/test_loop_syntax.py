@@ -453,7 +453,8 @@ def divisors(x, i):
 def functions_of_pythons_math(x, i):
     found = [0.0]
     for k in range(10):
-        found += [math.erf(x[k]), math.erfc(2 * x[k]), math.gamma(x[k] - 0.1), math.lgamma(x[k]), math.log(i[k], 2 + x[0])]
+        found += [math.erf(x[k]), math.erfc(2 * x[k]), math.gamma(x[k] - 0.1), math.lgamma(x[k])]
+        found += [math.log(i[k], 2 + x[0]), math.fabs(x[k]), math.atan(x[k]), math.asinh(x[k])]
         found += [math.degrees(x[k]), math.radians(i[k]), math.pow(i[k], x[k]), math.hypot(x[k], 2)]
     factorials = sum(int(math.gamma(k)) == math.gamma(k) for k in range(1, 24)), math.gamma(20), math.gamma(23.0)
     return found, factorials

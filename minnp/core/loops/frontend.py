@@ -62,7 +62,19 @@ from .ir import (
     statements,
 )
 from .numbers import Known, number
-from .operations import BINARY, MATH, MATH_OF_TWO, NUMPYS, OPERATORS, UNARY, NotUnderstood, Unknown, join, place, result_kind
+from .operations import (
+    BINARY,
+    MATH,
+    MATH_OF_TWO,
+    NUMPYS,
+    OPERATORS,
+    UNARY,
+    NotUnderstood,
+    Unknown,
+    join,
+    place,
+    result_kind,
+)
 from .outside import LISTED, Outside, Source, compares_by_type, is_plain_object, lies_in
 from .products import plain as without_copies
 

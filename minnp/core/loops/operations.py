@@ -40,7 +40,7 @@ OPERATORS: dict[str, Callable] = {
 UNARY = ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "sinh", "cosh", "arcsin", "arccos", "arctan", "log2")
 UNARY += ("log10", "log1p", "expm1", "exp2", "floor", "ceil", "trunc", "rint", "cbrt", "arcsinh", "arccosh", "arctanh")
 # functions of Python's math module: of a number (beside UNARY), and of two numbers
-MATH = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
+MATH = {f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")}
 MATH |= {"fabs": "abs"} | {name: name for name in ("erf", "erfc", "gamma", "lgamma")}
 MATH_OF_TWO = ("atan2", "hypot", "fmod", "copysign", "pow", "log")
 BINARY = {"arctan2": "atan2", "hypot": "hypot", "fmod": "fmod", "copysign": "copysign", "nextafter": "nextafter"}
