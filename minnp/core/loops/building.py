@@ -18,7 +18,9 @@ from .operations import OLD, place, result_kind, sample
 
 
 class Tup:
-    """A tuple, or a list that nobody changes: as an index, a list is not its items."""
+    """A tuple, or a list that nobody changes: as an index, a list is not its items. `source`: where one was found."""
+
+    source: Any = None
 
     def __init__(self, items: list, listed: bool = False) -> None:
         self.items, self.listed = items, listed

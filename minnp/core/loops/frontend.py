@@ -310,6 +310,8 @@ class Scope:
     def __init__(self, names: dict, function: Static | None, prefix: str, ends: str, inlined: bool = True) -> None:
         self.names, self.function, self.prefix, self.ends, self.inlined = names, function, prefix, ends, inlined
         self.local: set[str] = set(names)
+        self.outer: set[str] = set()  # names that it binds, and that are variables of others
+        self.assigned = self.rebound = frozenset()  # what its statements bind, and what its expressions do
         self.breaks: list[End] = []
         self.continues: list[End] = []
         self.result: Any = None
@@ -341,6 +343,7 @@ class Translator(Building):
         self.latest: dict[str, tuple[str, int]] = {}  # of names bound to one of them: (which, the version of the name)
         self.listed: dict[str, set[str]] = {}  # of lists: arrays that were appended to them, and those read from them
         self.touched: set[str] = set()  # roots that are written in place
+        self.rebinds = 0  # how often names were bound to other arrays, so far in the text
         self.calls = itertools.count()  # of functions, in the order of the text: their variables keep their names
         self.times: dict[str, int] = {}  # how often names were bound so far in the text
         self.aliased: set[str] = set()  # names bound to the lists of others, which are kept item by item
@@ -381,6 +384,13 @@ class Translator(Building):
         s.call()
 
     def do_Pass(self, s: ast.Pass) -> None: ...
+
+    def do_Nonlocal(self, s: ast.Nonlocal | ast.Global) -> None:
+        if len(self.scopes) < 2:
+            self.refuse(s)
+        self.scope.outer.update(s.names)
+
+    do_Global = do_Nonlocal
 
     def do_Expr(self, s: ast.Expr) -> None:
         if isinstance(s.value, ast.Constant):
@@ -1023,6 +1033,8 @@ class Translator(Building):
     def bind(self, target: ast.expr, value: Any, source: ast.expr | None = None) -> None:
         if isinstance(target, ast.Name):
             variable = self.scope.prefix + target.id
+            if target.id in self.scope.outer:
+                return self.store_field(self.source_of(target.id), value)
             if value is EMPTY and variable not in self.lists:
                 self.lists[variable] = Growing(variable, own=True, sort="dict")
                 raise Anew
@@ -1059,7 +1071,7 @@ class Translator(Building):
                 return self.put_entry(growing, self.key_of(growing, self.value(target.slice)), value)
             self.put_item(growing, self.frozen(self.place_in(growing, target.slice)), value)
         elif isinstance(target, (ast.Subscript, ast.Attribute)):
-            base = self.value(target.value)
+            base = self.base_of_target(target.value)
             source = self.source_of_target(base, target)
             if source is not None:
                 self.store_field(source, value)
@@ -1077,12 +1089,28 @@ class Translator(Building):
             if type(base.value).__setattr__ not in (object.__setattr__, SimpleNamespace.__setattr__):
                 raise self.fail(f"an attribute bound of an object that says how ({type(base.value).__name__})")
             return "attribute", base.source, target.attr
-        if isinstance(base, Static) and type(base.value) is dict and base.source is not None:
+        if isinstance(base, Static) and type(base.value) in (dict, list) and base.source is not None:
             return self.entry(base, target.slice)
         return None
 
+    def base_of_target(self, node: ast.expr) -> Any:
+        """What holds the attribute, or the item, that is bound: a list outside as an object."""
+        name = node.id if isinstance(node, ast.Name) else ""
+        if name and name not in self.scope.names and name not in self.scope.local:
+            source = self.source_of(name)
+            with contextlib.suppress(NotUnderstood):
+                x = self.look(source)
+                if type(x) is list and len(x) <= LISTED:
+                    return Static(x, source)
+        base = self.value(node)
+        if isinstance(base, Tup) and base.listed and base.source is not None:
+            return Static(self.look(base.source), base.source)
+        return base
+
     def name(self, name: str, value: Any) -> None:
         """name = value"""
+        if name in self.scope.outer:
+            return self.store_field(self.source_of(name), value)
         if self.scope.prefix + name in self.lists:
             raise self.fail(f"{name}, a list, bound to something else")
         self.masks = {}
@@ -1122,6 +1150,7 @@ class Translator(Building):
             info.kind, info.ndim = array.kind, array.ndim
         if (info.kind, info.ndim) != (array.kind, array.ndim):
             raise self.fail(f"{variable.rpartition('.')[2]}, which is of another dtype, or has other axes, at times")
+        self.rebinds += 1
         if self.by_value:
             self.bound.add(variable)
             return self.copied_to(variable, array, self.scope.names.get(variable.removeprefix(self.scope.prefix)))
@@ -1338,9 +1367,8 @@ class Translator(Building):
             if op == "add" and (growing := self.list_of(s.target, True)) is not None:
                 self.method_of(growing, "extend", [s.value])
                 return
-            old = self.load_name(s.target.id)
+            old = self.operand(s.target, read := [], lambda target: self.read_now(target.id))
             if isinstance(old, E):
-                # the variable as it is when the operator runs, after the other side
                 new = self.wide(s.value)
                 new = self.apply(op, [old, new])
                 if not isinstance(new, E):
@@ -1349,7 +1377,7 @@ class Translator(Building):
                 return
             if not isinstance(old, Array):
                 raise self.fail("an operator in place of what is no array")
-            self.update(old, op, self.value(s.value))
+            self.update(old, op, self.operand(s.value, read))
             return
         if not isinstance(s.target, (ast.Subscript, ast.Attribute)):
             self.refuse(s.target)
@@ -1363,11 +1391,11 @@ class Translator(Building):
             new = self.apply(op, [old, self.value(s.value)])
             self.check(E("eq", (self.length_of(growing), count), BOOL, 0, 1))
             return self.put_item(growing, at, new)
-        base = self.value(s.target.value)
+        base = self.base_of_target(s.target.value)
         source = self.source_of_target(base, s.target)
         if source is not None:
-            old = self.outside(source)
-            value = self.value(s.value)
+            old = self.operand(s.target, read := [], lambda target: self.outside(source))
+            value = self.operand(s.value, read)
             if isinstance(old, Array):
                 return self.update(old, op, value)
             return self.store_field(source, self.apply(op, [old, value]))
@@ -1947,10 +1975,19 @@ class Translator(Building):
         return Static(node.value) if found is None else found
 
     def of_Name(self, node: ast.Name) -> Any:
-        return self.load_name(node.id)
+        return self.read_now(node.id)
+
+    def read_now(self, name: str) -> Any:
+        """What a name stands for, whatever the rest of the expression binds."""
+        found = self.load_name(name)
+        return self.frozen(found) if isinstance(found, E) and name in self.scope.rebound else found
 
     def load_name(self, name: str) -> Any:
         scope = self.scope
+        if name in scope.outer or (self.found.stored and (scope.function is None or name not in scope.local)):
+            source = self.source_of(name)
+            if name in scope.outer or source in self.found.bound():
+                return self.outside(source)
         if name in scope.names:
             found = scope.names[name]
             if found is Lost:
@@ -2032,8 +2069,8 @@ class Translator(Building):
         found = self.perhaps_none(node)
         return self.wide(node) if found is None else found
 
-    def assigned_in_scope(self) -> set[str]:
-        return self.scope.assigned  # type: ignore[attr-defined]
+    def assigned_in_scope(self) -> frozenset[str]:
+        return self.scope.assigned
 
     def flag(self, variable: str) -> E:
         """Whether a variable is bound, as it says when it is assigned."""
@@ -2051,6 +2088,7 @@ class Translator(Building):
     moving: dict[str, Moving]
     recursive: dict[Any, Recursive]
     defined: dict[str, Define | None]
+    early_reads: set[tuple]  # where expressions are whose arrays what follows in the statement changes
     unsettled: set[tuple]  # (variable, whether it is moving, line of a loop) of which a turn leaves something else
     tuples: dict[str, bool]  # variables that were bound to tuples -> whether their items are variables
 
@@ -2065,11 +2103,12 @@ class Translator(Building):
     def source_of(self, name: str) -> Source:
         """Where a name is found that is no variable."""
         f = self.scope.function
-        if f is None:
-            return "outside", None, name
-        if name in f.value.__code__.co_freevars:
-            return "cell", f.source, name
-        return ("global", f.source, name) if name in f.value.__globals__ else ("outside", None, name)
+        source: Source = ("outside", None, name)
+        if f is not None and name in f.value.__code__.co_freevars:
+            source = "cell", f.source, name
+        elif f is not None and name in f.value.__globals__:
+            source = "global", f.source, name
+        return self.found.of_all(source)
 
     def look(self, source: Source) -> Any:
         try:
@@ -2089,8 +2128,10 @@ class Translator(Building):
             return self.given(source)
         if type(x) is range:
             return Range(*[self.outside(("attribute", source, end)) for end in ("start", "stop", "step")])
-        if type(x) in (tuple, list) and len(x) <= LISTED:
-            return Tup([self.outside(("item", source, k)) for k in range(len(x))], type(x) is list)
+        if type(x) in (tuple, list) and len(x) <= LISTED and source not in self.found.bound():
+            made = Tup([self.outside(("item", source, k)) for k in range(len(x))], type(x) is list)
+            made.source = source
+            return made
         return Static(x, source)
 
     def given(self, source: Source) -> Any:
@@ -2106,7 +2147,9 @@ class Translator(Building):
     def field(self, source: Source) -> Any:
         """What the loop bound an attribute, or an item of a dict, to."""
         variable = self.found.inputs[source]
-        return self.stands_for(variable) if variable in self.moving else self.variable(variable)
+        if variable in self.moving:
+            return self.stands_for(variable)
+        return self.frozen(self.variable(variable))  # what follows in the expression may bind it
 
     def store_field(self, source: Source, value: Any) -> None:
         """holder.name = value"""
@@ -2347,8 +2390,8 @@ class Translator(Building):
             return bits
         if type(node.op) is ast.Pow and (whole := self.literal(node)) is not None:
             return number(whole) or Static(whole)
-        left = self.wide(node.left)
-        right = self.wide(node.right)
+        read: list = []
+        left, right = (self.operand(x, read, self.wide) for x in (node.left, node.right))
         if isinstance(node.op, ast.MatMult):
             return self.dot(left, right)
         parts = [self.list_of_turns(x) if isinstance(x, Turns) else x for x in (left, right)]
@@ -2452,6 +2495,33 @@ class Translator(Building):
         compute = (lambda v: self.unary(op, v[0])) if one else (lambda v: self.binary(op, v[0], v[1]))
         return self.elementwise(OPERATORS[op], compute, given)
 
+    def operand(self, node: ast.expr, read: list, how: Callable | None = None) -> Any:
+        """What an expression stands for that follows others (`read`: their nodes, what they stand for). If it changes an
+        array that one of these reads, that one is computed first, from the next pass on."""
+        writes, rebinds = self.writes, self.rebinds
+        found = (how or self.value)(node)
+        if (writes, rebinds) != (self.writes, self.rebinds):
+            for other, x in read:
+                anew = rebinds < self.rebinds and isinstance(x, Array)
+                anew = anew and (x.root in self.moving if self.by_value else x.name in self.program.moving)
+                if anew or isinstance(x, Lazy):
+                    self.early_reads.add(self.position(other))
+                    raise Anew
+        found = self.settled(node, found)
+        read.append((node, found))
+        return found
+
+    def settled(self, node: ast.expr, x: Any) -> Any:
+        """What an expression stands for, whatever the ones behind it change."""
+        if self.position(node) not in self.early_reads:
+            return x
+        if self.by_value and isinstance(x, Array):
+            raise self.fail("the derivative of an array whose name what follows in the expression binds anew")
+        return self.now(x)
+
+    def position(self, node: ast.expr) -> tuple:
+        return self.scope.prefix, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+
     def of_BoolOp(self, node: ast.BoolOp) -> Any:
         op = isinstance(node.op, ast.And)
 
@@ -2471,7 +2541,8 @@ class Translator(Building):
                 if (found := self.perhaps_none(node.left)) is not None:
                     which = "eq" if isinstance(op, ast.Is) else "ne"
                     return E(which, (self.tag(found), const(place(NONE))), BOOL, 0, 1)
-        left = self.wide(node.left)
+        read: list = []
+        left = self.operand(node.left, read, self.wide)
         out: Any = None
         for k, (op, right) in enumerate(zip(node.ops, node.comparators)):
 
@@ -2487,7 +2558,7 @@ class Translator(Building):
                 asks = isinstance(op, (ast.In, ast.NotIn)) and right is node.comparators[-1]
                 second = self.of_Tuple(right) if asks and isinstance(right, ast.Set) else None
                 if second is None:
-                    second = self.wide(right) if number else self.value(right)
+                    second = self.operand(right, read, self.wide if number else self.value)
                 if isinstance(op, (ast.Is, ast.IsNot)):
                     one = [x.value if isinstance(x, Static) else x for x in (left, second)]
                     if not any(x is None for x in one):
@@ -2640,7 +2711,7 @@ class Translator(Building):
             return self.item_in(base, node)
         if isinstance(base, Static) and isinstance(node.value, ast.Attribute) and node.value.attr == "shape":
             raise self.fail("a shape")
-        if isinstance(base, Static) and type(base.value) is dict and base.source is not None:
+        if isinstance(base, Static) and type(base.value) in (dict, list) and base.source is not None:
             return self.outside(self.entry(base, node.slice))
         if isinstance(base, Lazy):
             base = self.materialised(base)
@@ -2706,9 +2777,13 @@ class Translator(Building):
         return made
 
     def entry(self, base: Static, node: ast.expr) -> Source:
-        """Where an item of a dict lies."""
+        """Where an item of a dict, or of a list, lies."""
         key = self.value(node)
         key = key.value if isinstance(key, Static) else key.args[0] if isinstance(key, E) and key.op == "const" else key
+        if type(base.value) is list:
+            if type(key) is not int or not -len(base.value) <= key < len(base.value):
+                raise self.fail("a list outside, written at a place that is not in the source")
+            return "item", base.source, key % len(base.value)
         if type(key) not in (str, int):
             raise self.fail("an item of a dict whose key is not in the source")
         return "item", base.source, key
@@ -2855,10 +2930,12 @@ class Translator(Building):
         function = self.value(node.func)
         if not isinstance(function, Static):
             raise self.fail("a call of what is no function")
+        if isinstance(function.value, Method):
+            function = Static(Method(self.settled(node.func, function.value.base), function.value.name))
         if any(k.arg is None for k in node.keywords):
             raise self.fail("a call with starred arguments")
         f = function.value
-        args = []
+        args, read = [], [(node.func, f.base if isinstance(f, Method) else None)]
         if f is len and len(node.args) == 1 and (growing := self.list_of(node.args[0])) is not None:
             return self.frozen(self.length_of(growing))
         waits = f in (sum, min, max, any, all) or (known_function(f) or "")[:2] in (("np", "array"), ("np", "asarray"))
@@ -2868,10 +2945,10 @@ class Translator(Building):
             elif f in (enumerate, zip) and (growing := self.list_of(a)) is not None:
                 args.append(growing)
             elif isinstance(a, ast.Starred):
-                args += self.spread_out(self.value(a.value))
+                args += self.spread_out(self.operand(a.value, read))
             else:
-                args.append(self.value(a))
-        kwargs = {k.arg: self.value(k.value) for k in node.keywords}
+                args.append(self.operand(a, read))
+        kwargs = {k.arg: self.operand(k.value, read) for k in node.keywords}
         args = [self.frozen(a) if isinstance(a, E) else a for a in args]
         if isinstance(f, Method):
             with self.saying(None):
@@ -2999,7 +3076,7 @@ class Translator(Building):
             return self.called(self.recursive[f], Static(f, source), tree, names)
         prefix, end = f"{f.__name__}.{number}.".replace("<", "").replace(">", ""), f"return.{number}"
         scope = Scope({}, Static(f, source), prefix, end)
-        scope.assigned = stored_names(tree)  # type: ignore[attr-defined]
+        scope.assigned, scope.rebound = stored_names(tree), bound_by_expressions(tree)
         line, nested, self.nested = self.line, self.nested, 0
         outer: list = []
         with self.into(outer):
@@ -3098,7 +3175,7 @@ class Translator(Building):
         """The function, once."""
         prefix, end = f"{what.name}.", f"return.{what.name}"
         scope = Scope({}, f, prefix, end, inlined=False)
-        scope.assigned = stored_names(tree)  # type: ignore[attr-defined]
+        scope.assigned, scope.rebound = stored_names(tree), bound_by_expressions(tree)
         numbers = [n for n, x in names.items() if isinstance(x, E)]
         arrays = [n for n, x in names.items() if n not in numbers and n not in entered]
         self.scopes, self.bound, self.nested = [Scope({}, None, "", ""), scope], set(), 0
@@ -3817,7 +3894,17 @@ def stored_names(tree: ast.AST, augmented: bool = True) -> frozenset[str]:
     return found[not augmented]
 
 
+def bound_by_expressions(tree: ast.AST) -> frozenset[str]:
+    """The names that are bound within expressions: by :=."""
+    found = _REBOUND.get(tree)
+    if found is None:
+        named = [n.target.id for n in ast.walk(tree) if isinstance(n, ast.NamedExpr)]
+        found = _REBOUND[tree] = frozenset(named)
+    return found
+
+
 # of trees that every pass over a loop asks for again
+_REBOUND: weakref.WeakKeyDictionary[ast.AST, frozenset[str]] = weakref.WeakKeyDictionary()
 _STORED: weakref.WeakKeyDictionary[ast.AST, tuple[frozenset[str], ...]] = weakref.WeakKeyDictionary()
 _CONVERTED: weakref.WeakKeyDictionary[ast.For, ast.For | None] = weakref.WeakKeyDictionary()
 
@@ -3877,6 +3964,7 @@ def translate(
     moving = {variable: Moving() for variable in unbound}
     tuples: dict[str, bool] = {}
     unsettled: set[tuple] = set()
+    early_reads: set[tuple] = set()
     recursive: dict[Any, Recursive] = {}
     lists = {name: Growing(name) for name, what in given.items() if what == ("appended",)}
     lists |= {name: Growing(name, given=what) for name, what in given.items() if what[0] == "items"}
@@ -3894,13 +3982,14 @@ def translate(
         t = Translator(program, known, rounds, found)
         t.flags, t.moving, t.tuples, t.by_value, t.deadline = flags, moving, tuples, by_value, deadline
         t.unsettled, t.exchanged, t.unbound, t.early = unsettled, exchanged, unbound, early
+        t.early_reads = early_reads
         t.recursive, t.defined, t.lists, t.displayed, t.initial = recursive, {}, lists, displayed, given
         t.nones, t.maybe = set(), maybe
         t.notes, t.origin = None if noted is None else {}, noted
         count = len(flags)
         t.line = tree.lineno
         top = Scope({}, None, "", "return")
-        top.assigned = assigned  # type: ignore[attr-defined]
+        top.assigned, top.rebound = assigned, bound_by_expressions(tree)
         t.scopes.append(top)
         try:
             if exchanged:

@@ -115,6 +115,7 @@ class Outside:
     seen      source -> (what was found, what it has to be)
     inputs    source -> the program's variable
     stored    sources that the loop binds
+    same      sources that are another one: of a variable of several functions, which the loop binds
     """
 
     def __init__(
@@ -124,6 +125,7 @@ class Outside:
         self.seen: dict[Source, tuple[Any, tuple]] = {}
         self.inputs: dict[Source, str] = {}
         self.stored: set[Source] = set()
+        self.same: dict[Source, Source] = {}
 
     def look(self, source: Source) -> Any:
         """What lies at a source. Raises NotUnderstood."""
@@ -158,6 +160,43 @@ class Outside:
         if x is self.names[name]:
             self.seen[source] = x, ("variable", name)
         return self.seen.get(source, (None, ("", "")))[1][0] == "variable"
+
+    def variable_at(self, source: Source, resolve: Any, at: Callable[[Source], Any]) -> Any:
+        """Which variable of a function's, or of a module's, a source is; None of what is none."""
+        how, holder, name = source
+        if how == "cell":
+            f = at(holder)
+            return id(f.__closure__[f.__code__.co_freevars.index(name)])
+        if how == "outside" and name in resolve.cells:
+            return id(resolve.cells[name])
+        if how not in ("global", "outside"):
+            return None
+        names = resolve.globals if how == "outside" else at(holder).__globals__
+        return (id(names), name) if name in names else None
+
+    def bound(self) -> set[Source]:
+        """Sources that the loop binds, or of which it assigns items."""
+        return self.stored | {holder for how, holder, _ in self.stored if how == "item"}
+
+    def of_all(self, source: Source) -> Source:
+        """The source by which a variable is known that the loop binds: other functions have others for it."""
+        if not self.stored or source[0] not in ("cell", "global", "outside"):
+            return source
+        which = self.variable_at(source, self.resolve, self.look)
+        for known in self.bound():
+            if which is not None and known != source and self.variable_at(known, self.resolve, self.look) == which:
+                self.same[source] = known
+                return known
+        return source
+
+    def are_as_they_were(self, resolve: Any, found: dict[Source, Any]) -> bool:
+        """Whether variables that the loop binds are those of the same functions, and of no others."""
+        bound = self.bound()
+        which = {s: self.variable_at(s, resolve, found.__getitem__) for s in {*self.seen, *self.same, *bound}}
+        taken = {which[s]: s for s in bound}
+        return all(w is None or taken.get(w) in (None, self.same.get(s, s)) for s, w in which.items()) and all(
+            which[s] == which[other] for s, other in self.same.items()
+        )
 
     def input_at(self, source: Source) -> tuple[str, tuple]:
         """(the variable, its type) for an array or a number that is given."""
@@ -207,4 +246,4 @@ class Outside:
                     return None
             elif sort_of(x) != what:
                 return None
-        return found
+        return found if not self.stored or self.are_as_they_were(resolve, found) else None

@@ -108,6 +108,7 @@ LOOKED_THROUGH = 1024  # items of a list outside that are looked at in each call
 FEW, MANY = 10, 64  # turns of a loop
 STEPS = 640  # of a loop that appends arrays, which a graph has one by one: it makes the list, too
 BRIEF = 1e-3  # seconds of machine code in which Python may append as much to lists
+CELLS = "<cells>"  # among a function's variables: name -> cell, of those that functions made inside may write to
 LISTS = "captured code has a list in a loop"  # why a function is tried as one program
 LARGE, MATRIX = 1 << 20, 1 << 12  # elements of an array; of one that others are multiplied with
 
@@ -220,7 +221,7 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
                 known[key] = found
         return found.rewritten if type(found) is Whole and found.rests() else found
 
-    def ask(number: int) -> dict[str, Any] | bool | None:
+    def ask(number: int, own: Any = None) -> dict[str, Any] | bool | None:
         if number < 0:
             return sites[~number].pace.end()
         site = sites[number]
@@ -234,7 +235,10 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
         if not state.busy and pace.asked and not any(type(names.get(n)) is VirtualArray for n in site.reads):
             return pace.pythons()
         pace.machine, began = 0.0, perf_counter()
-        found = hand_over(site, f, dict(names))
+        names = dict(names)
+        if own is not None:  # a function of the variables that others may write to
+            names[CELLS] = dict(zip(own.__code__.co_freevars, own.__closure__))
+        found = hand_over(site, f, names)
         if found is None:
             return None
         RAN[0] += not pace.machine or pace.took(perf_counter() - began)  # of traced values there is nothing to measure
@@ -696,7 +700,7 @@ def _handed_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | 
             continue
         given[name] = described
     variants, varied = site.programs.setdefault(tuple(given.items()), ([], set()))
-    resolve = _resolving(site, f)
+    resolve = _resolving(site, f, names)
     for found in variants:
         there = found.outside.now(resolve, names)
         if there is not None:
@@ -827,7 +831,8 @@ def ones(x: Any) -> tuple[int, ...]:
     return tuple([k for k, n in enumerate(x.shape) if n == 1])
 
 
-def _resolving(site: Site, f: Any) -> Callable:
+def _resolving(site: Site, f: Any, names: dict[str, Any]) -> Callable:
+    """What finds a name outside a function; with the cells of its variables that others see, and its globals."""
     cells = dict(zip(f.__code__.co_freevars, f.__closure__ or ()))
 
     def resolve(name: str) -> Any:
@@ -844,11 +849,12 @@ def _resolving(site: Site, f: Any) -> Callable:
             return getattr(builtins, name)
         raise NameError(name)
 
+    resolve.cells, resolve.globals = cells | names.get(CELLS, {}), f.__globals__  # type: ignore[attr-defined]
     return resolve
 
 
 def _compiled(site: Site, f: Any, given: dict, names: dict, varied: set, by_value: bool = False) -> Compiled:
-    outside = Outside(_resolving(site, f), names, site.shared, _typed, varied)
+    outside = Outside(_resolving(site, f, names), names, site.shared, _typed, varied)
     found = Compiled(outside)
     try:
         program = translate(site.tree, "loop", given, outside, site.wanted, by_value)
@@ -874,7 +880,7 @@ def _compiled(site: Site, f: Any, given: dict, names: dict, varied: set, by_valu
 
 def _noted(site: Site, f: Any, found: Compiled, given: dict, names: dict) -> Code | None:
     """The program that says of which numbers NumPy warns; None where there is none."""
-    outside = Outside(_resolving(site, f), names, site.shared, _typed, found.outside.varied)
+    outside = Outside(_resolving(site, f, names), names, site.shared, _typed, found.outside.varied)
     origin = f.__code__.co_filename, f.__module__
     try:
         program = translate(site.tree, "loop", given, outside, site.wanted, found.by_values, origin)
@@ -956,8 +962,13 @@ def _run(
         holders = {id(there[s[1]]): s[1] for s in there if s[0] in ("attribute", "item")}
         if any(s[0] in ("attribute", "item") and holders[id(there[s[1]])] != s[1] for s in there):
             return None  # two ways lead to one object
+        same = {name for how, _, name in outside.same if how == "outside"}
+        mine = [held[n] for n in site.reads if n in held and n not in same and type(held[n]) in (tuple, list, dict)]
+        lists = [there[s[1]] for s in outside.stored if s[0] == "item"]
+        if any(holds(x, y) for x in mine for y in lists):
+            return None  # what is read as it was before the loop
         if watching is not None:
-            return _after(watching, "captured code binds attributes, or items of a dict", site, f, names)
+            return _after(watching, "captured code binds attributes, items, or variables of functions", site, f, names)
     for k, (i, x) in enumerate(arrays):
         if i.written:
             if i.name in program.rebound:  # a copy is written
@@ -1084,8 +1095,13 @@ def _run(
         x = results.pop(outside.inputs[source])
         if how == "attribute":
             setattr(there[holder], name, x)
-        else:
+        elif how == "item":
             there[holder][name] = x
+        elif how == "cell":
+            of = there[holder]
+            of.__closure__[of.__code__.co_freevars.index(name)].cell_contents = x
+        else:
+            there[holder].__globals__[name] = x
     for name, parts in program.tuples.items():
         items = [results.pop(f"{name}[{k}]") for k in range(parts.count) if f"{name}[{k}]" in results]
         if len(items) == parts.count:
@@ -1232,7 +1248,7 @@ def _run_by_value(site: Site, f: Any, found: Compiled, given: dict, names: dict,
         found.by_value = _compiled(site, f, given, names, found.outside.varied, True)
         found.by_value.by_values = True
     other = found.by_value
-    there = other.outside.now(_resolving(site, f), names)
+    there = other.outside.now(_resolving(site, f, names), names)
     return None if other.row is None or there is None else _run(site, f, other, given, names, values, there)
 
 

@@ -203,6 +203,10 @@ class Rewriter(ast.NodeTransformer):
         self.others = {name for n in said for name in n.names}  # variables of others
         self.loads = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)]
         self.shared = {*code.co_cellvars, *code.co_freevars} | self.others
+        inner = [n for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f is not tree for n in ast.walk(f)]
+        bound = {name for n in inner if isinstance(n, ast.Nonlocal) for name in n.names}
+        bound |= {n.value.id for n in inner if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)}
+        self.handed = sorted(bound & {*code.co_cellvars})  # what functions made inside may write to
 
     def visit_Try(self, node: Any) -> Any:
         self.caught += 1
@@ -260,7 +264,8 @@ class Rewriter(ast.NodeTransformer):
         wanted = stores & (set(loads) | self.others)
         self.sites.append(Site(kept, wanted, self.local, self.shared, self.caught > 0))
         found = f"__found{number}__"
-        ask = parse(f"{found} = {LOOP}({number})").body[0]
+        cells = f", lambda: ({', '.join(self.handed)},)" if self.handed else ""
+        ask = parse(f"{found} = {LOOP}({number}{cells})").body[0]
         answers: list[ast.stmt] = []
         for name in sorted(wanted):
             answers += parse(f"if {name!r} in {found}: {name} = {found}[{name!r}]").body

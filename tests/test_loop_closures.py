@@ -1,0 +1,411 @@
+"""Functions that write to variables of others (nonlocal, global, items of lists outside), called in compiled loops."""
+
+import numpy
+import pytest
+
+import minnp
+import minnp.numpy as np
+from minnp import grad, jit, jvp, vmap
+from minnp.core.llvm import engine
+
+pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
+
+
+@pytest.fixture(autouse=True)
+def reported():
+    minnp.report(reset=True)
+    yield
+    minnp.report(reset=True)
+
+
+def python_loops():
+    """The loops that were Python's, as the report has them."""
+    return [r["why"] for r in minnp.report() if r["function"].startswith("loop in")]
+
+
+def flat(x):
+    return [z for y in x for z in flat(y)] if type(x) in (tuple, list) else [x]
+
+
+COUNT = 0
+TABLE = [0.0, 1]
+
+
+def counts(x):
+    m, n = 0.0, 0
+
+    def up(z):
+        nonlocal m, n
+        n += 1
+        m += 0.7 * (z - m)
+        return m
+
+    def get():
+        return m, n
+
+    s = 0.0
+    for v in x:
+        s += up(v) ** 2 + m
+        a, b = get()
+        s += a * b
+    return s, m, n, get()
+
+
+def lists(x):
+    st = [0.0, 0]
+
+    def up(z):
+        st[0] += 0.7 * (z - st[0])
+        st[-1] += 1
+        return st[0]
+
+    s = 0.0
+    for v in x:
+        s += up(v) + st[1]
+    return s, st
+
+
+def order(x):
+    m = 1.0
+
+    def up(z):
+        nonlocal m
+        m = m * 0.5 + z
+        return m
+
+    s = 0.0
+    for v in x:
+        s += m + up(v)
+        s += m * up(v) - m
+        s += up(v) + m
+        s += max(m, up(v))
+        q = (m, up(v), m)
+        s += q[0] * q[1] - q[2] * 3
+        s = s + m if m > up(v) else s - m
+    return s
+
+
+def order_aug(x):
+    m = 1.0
+
+    def up(z):
+        nonlocal m
+        m = m * 0.5 + z
+        return m
+
+    def twice(z):
+        nonlocal m
+        m += up(z) + m
+        m = m + up(z)
+
+    for v in x:
+        twice(v)
+    return m
+
+
+def global_count(x):
+    global COUNT
+    COUNT = 0
+    s = 0.0
+    for v in x:
+        s += bump(v) + COUNT
+    return s, COUNT
+
+
+def bump(v):
+    global COUNT
+    COUNT += 1
+    return v * COUNT
+
+
+def make():
+    k = 0
+
+    def nxt():
+        nonlocal k
+        k += 1
+        return k
+
+    return nxt
+
+
+def factory(x):
+    a, b = make(), make()
+    s = 0.0
+    for v in x:
+        s += v * a() + b()
+        s += a()
+    return s, a(), b()
+
+
+def same_factory(x):
+    a = make()
+    b = a
+    s = 0.0
+    for v in x:
+        s += v * a() + b()
+        s += a()
+    return s, a(), b()
+
+
+def global_list(x):
+    TABLE[0] = 0.0
+    TABLE[1] = 0
+    s = 0.0
+    for v in x:
+        TABLE[1] += 1
+        TABLE[0] = TABLE[0] * 0.5 + v
+        s += TABLE[0]
+    return s, list(TABLE)
+
+
+def other_name(x):
+    st = [0.0, 0]
+    al = st
+
+    def up(z):
+        st[0] += 0.7 * (z - st[0])
+        st[-1] += 1
+        return al[0]
+
+    s = 0.0
+    for v in x:
+        s += up(v) + al[1]
+    return s, st
+
+
+def local_alias(x):
+    st = [0.0, 0]
+
+    def up(z):
+        a = st
+        a[0] += z
+        st[1] += 1
+        return a[0] + a[1]
+
+    s = 0.0
+    for v in x:
+        s += up(v)
+    return s, st
+
+
+def raises(x):
+    m, n = 0.0, 0
+    st = [0]
+
+    def up(k):
+        nonlocal m, n
+        n += 1
+        st[0] += 1
+        m += x[k]
+        return m
+
+    s = 0.0
+    try:
+        for k in range(100):
+            s += up(k)
+    except IndexError:
+        pass
+    return s, m, n, st
+
+
+def binds_too(x):
+    m = 0.0
+
+    def up(z):
+        nonlocal m
+        m += z
+        return m
+
+    s = 0.0
+    for v in x:
+        m *= 0.5
+        s += up(v)
+    return s, m
+
+
+class S:
+    def __init__(self):
+        self.state = [0.0, 0]
+
+    def step(self, v):
+        self.state[0] = self.state[0] * 0.5 + v
+        self.state[1] += 1
+        return self.state[0]
+
+
+def attribute_list(x):
+    o = S()
+    s = 0.0
+    for v in x:
+        s += o.step(v) * o.state[1]
+    return s, o.state
+
+
+def arrays(x):
+    m = np.zeros(3)
+
+    def up(z):
+        nonlocal m
+        m = m * 0.5 + z
+        return m.sum()
+
+    s = 0.0
+    for v in x:
+        s += up(v)
+    return s, m
+
+
+def dt(x):
+    st = [0, 0.0]
+
+    def up(z):
+        st[0] = st[0] + z if z > 0 else st[0]
+        return st[0]
+
+    s = 0.0
+    for v in x:
+        s += up(v)
+    return s, st[0]
+
+
+PROGRAMS = [counts, lists, order, order_aug, global_count, factory, same_factory, global_list, other_name, local_alias]
+PROGRAMS += [raises, attribute_list, arrays, dt]
+
+
+@pytest.mark.parametrize("f", [*PROGRAMS, binds_too], ids=lambda f: f.__name__)
+def test_what_functions_write_outside(f):
+    want, g = f(numpy.linspace(-1, 1, 20)), jit(f)
+    for _ in range(4):
+        for a, b in zip(flat(want), flat(g(np.linspace(-1, 1, 20))), strict=True):
+            assert type(a) is type(b) or isinstance(a, numpy.ndarray)
+            numpy.testing.assert_allclose(b, a, rtol=1e-12)
+    if engine.available() and f in PROGRAMS:
+        assert python_loops() == []
+
+
+def squares_in_a_variable(x):
+    m = 0.0
+
+    def up(z):
+        nonlocal m
+        m += 0.7 * (z - m) * z
+        return m
+
+    s = 0.0
+    for v in x:
+        s += up(v) ** 2 + m
+    return s
+
+
+def squares_in_a_list(x):
+    st = [0.0, 0]
+
+    def up(z):
+        st[0] += 0.7 * (z - st[0]) * z
+        st[-1] += 1
+        return st[0]
+
+    s = 0.0
+    for v in x:
+        s += up(v) ** 2 + st[1]
+    return s + st[0]
+
+
+class Squares:
+    def __init__(self):
+        self.state = [0.0, 0]
+
+    def step(self, v):
+        self.state[0] = self.state[0] * 0.5 + v * v
+        self.state[1] += 1
+        return self.state[0]
+
+
+def squares_in_an_attribute(x):
+    o = Squares()
+    s = 0.0
+    for v in x:
+        s += o.step(v) ** 2 * o.state[1]
+    return s
+
+
+def squares_in_an_array(x):
+    m = np.zeros(3)
+
+    def up(z):
+        nonlocal m
+        m = m * 0.5 + z * z
+        return (m * m).sum()
+
+    s = 0.0
+    for v in x:
+        s += up(v)
+    return s + m[0]
+
+
+@pytest.mark.parametrize("f", [squares_in_a_variable, squares_in_a_list, squares_in_an_attribute, squares_in_an_array])
+def test_derivatives_of_what_functions_write_outside(f):
+    x, t = numpy.linspace(-1, 1.3, 25), numpy.cos(numpy.arange(25.0))
+    turned = lambda x: (grad(f)(x) * t).sum()
+    first, second = central(f, x), central(lambda x: float(turned(np.array(x))), x)
+    for g in (grad(f), jit(grad(f)), grad(jit(f))):
+        for _ in range(2):
+            numpy.testing.assert_allclose(g(np.array(x)), first, rtol=1e-6, atol=1e-7)
+    numpy.testing.assert_allclose(jit(grad(turned))(np.array(x)), second, rtol=1e-5, atol=1e-6)
+    numpy.testing.assert_allclose(jvp(jit(f), (np.array(x),), (np.array(t),))[1], first @ t, rtol=1e-6)
+    batch = numpy.stack([x, x * 0.5, x - 1])
+    numpy.testing.assert_allclose(vmap(jit(f))(np.array(batch)), [f(b) for b in batch], rtol=1e-12)
+    if engine.available():
+        assert python_loops() == []
+
+
+def central(f, x, h=1e-6):
+    steps = h * numpy.eye(len(x))
+    return numpy.array([(f(x + e) - f(x - e)) / (2 * h) for e in steps])
+
+
+def test_the_variable_of_another_call_is_another_one():
+    """A function that an earlier call made writes to that call's variable."""
+    kept = []
+
+    def f(x):
+        m = 0.0
+
+        def up(z):
+            nonlocal m
+            m += z
+            return m
+
+        kept.append(up)
+        s = 0.0
+        for v in x:
+            s += kept[0](v) + m
+        return s, m
+
+    def run(f):
+        kept.clear()
+        return [f(np.linspace(0, 1, 20)) for _ in range(4)]
+
+    want, g = run(f), jit(f)
+    assert numpy.allclose(want, run(g)) and numpy.allclose(want, run(g))
+
+
+def test_one_list_under_two_names():
+    def f(x, a, b):
+        def up(z):
+            a[0] += z
+            return b[0]
+
+        s = 0.0
+        for v in x:
+            s += up(v)
+        return s, a, b
+
+    def run(f, one):
+        a = [0.0, 1.0]
+        return f(np.linspace(0, 1, 20), a, a if one else [0.0, 1.0])
+
+    g = jit(f)
+    for one in (False, True, False, True):
+        assert numpy.allclose(flat(run(f, one)), flat(run(g, one)))
