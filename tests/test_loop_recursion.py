@@ -164,6 +164,76 @@ def scratch(a):
     return count
 
 
+def merged(a):
+    """A new array of every call's, or the one that it is given."""
+    n = len(a)
+    if n < 2:
+        return a
+    m = n // 2
+    left, right = merged(a[:m]), merged(a[m:])
+    out = np.zeros(n)
+    i = j = 0
+    for k in range(n):
+        if j >= n - m or (i < m and left[i] <= right[j]):
+            out[k] = left[i]
+            i += 1
+        else:
+            out[k] = right[j]
+            j += 1
+    return out
+
+
+def v_cycle(u, f, h):
+    """A multigrid method: the array that it is given, written."""
+    n = len(u)
+    for i in range(1, n - 1):
+        u[i] = 0.5 * (u[i - 1] + u[i + 1] + h * h * f[i])
+    if n <= 3:
+        return u
+    coarse = np.zeros((n + 1) // 2)
+    for i in range(1, len(coarse) - 1):
+        coarse[i] = f[2 * i] - (2 * u[2 * i] - u[2 * i - 1] - u[2 * i + 1]) / (h * h)
+    error = v_cycle(np.zeros(len(coarse)), coarse, 2 * h)
+    for i in range(len(coarse) - 1):
+        u[2 * i] += error[i]
+        u[2 * i + 1] += 0.5 * (error[i] + error[i + 1])
+    return u
+
+
+def tree(a, n):
+    """Expressions of what two calls return."""
+    if n == 0:
+        return a * 1.0
+    b = tree(a, n - 1)
+    c = tree(a + 1, n - 1)
+    return b - 2 * c
+
+
+def ends(a):
+    """Numbers and an array."""
+    if len(a) == 1:
+        return a[0], a[0], a
+    low, high, first = ends(a[: len(a) // 2])
+    other, last, second = ends(a[len(a) // 2 :])
+    return min(low, other), max(high, last), first + second
+
+
+def calls_in_a_loop(a, n):
+    s = np.zeros(3)
+    for k in range(n):
+        s = s * 0.5 + tree(a, k % 4)
+    return s
+
+
+def too_far(a, n):
+    if n == 0:
+        return a[:0] * 1.0
+    out = np.zeros(n)
+    out[: n - 1] = too_far(a, n - 1)
+    out[n - 1] = a[n]
+    return out
+
+
 def sequence(seed, n):
     return onp.random.default_rng(seed).standard_normal(n)
 
@@ -180,6 +250,12 @@ CASES = {
     "queens": (queens, lambda: [(4,), (6,), (1,)]),
     "knapsack": (knapsack, lambda: [(onp.arange(1, 9), onp.arange(8, 0, -1)), (onp.array([5]), onp.array([2.5]))]),
     "regions": (regions, lambda: [(onp.random.default_rng(0).integers(0, 2, (7, 8)),)]),
+    "merged": (merged, lambda: [(sequence(n, n),) for n in (0, 1, 2, 33)] + [(sequence(3, 40)[::-2],)]),
+    "v_cycle": (v_cycle, lambda: [(onp.zeros(n), sequence(n, n), 1 / (n - 1)) for n in (3, 9, 33)]),
+    "tree": (tree, lambda: [(sequence(3, 3), n) for n in (0, 1, 5)]),
+    "ends": (ends, lambda: [(sequence(n, n),) for n in (1, 2, 8)]),
+    "calls_in_a_loop": (calls_in_a_loop, lambda: [(sequence(3, 3), n) for n in (0, 1, 9)]),
+    "too_far": (too_far, lambda: [(sequence(9, 9), n) for n in (0, 8)]),
     "scratch": (scratch, lambda: [(sequence(n, n),) for n in (1, 2, 33)]),
 }
 
@@ -208,6 +284,30 @@ def test_they_are_compiled(name):
     for args in make()[:1]:
         g(*args)
     assert not [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+
+
+def test_what_is_returned_is_what_python_returns():
+    x = np.arange(5.0)
+    assert jit(merged)(x[:1]).base is not None and jit(v_cycle)(x, x * 1, 0.5) is x
+    jit(merged)(x[:1])[0] = 7.0
+    assert x[0] == 7.0
+    for _ in range(2):
+        with pytest.raises(IndexError, match="index 5 is out of bounds"):
+            jit(too_far)(x, 5)
+
+
+def test_arrays_of_complex_numbers():
+    def fft(x):
+        n = len(x)
+        if n == 1:
+            return x.astype(complex)
+        even, odd = fft(x[::2]), fft(x[1::2])
+        turned = np.exp(-2j * np.pi * np.arange(n // 2) / n) * odd
+        return np.concatenate((even + turned, even - turned))
+
+    x, g = sequence(5, 32), jit(fft)
+    for _ in range(3):
+        onp.testing.assert_allclose(g(np.array(x)), onp.fft.fft(x), atol=1e-12)
 
 
 def fill(a, i, what):

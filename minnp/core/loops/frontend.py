@@ -288,7 +288,7 @@ class Recursive:
     """A function that calls itself, which is one of the program's, too.
 
     fixed    parameters that are the same in every call: (an array that is an input, or an object)
-    result   what it returns: "none", "scalar", or the length of a tuple of numbers; None if no call was seen to return
+    result   what it returns: "none", "scalar", "array", or a tuple of such; None if no call was seen to return
     """
 
     def __init__(self, name: str) -> None:
@@ -1626,6 +1626,8 @@ class Translator(Building):
             number = self.program.returned.setdefault(at, (len(self.program.returned) + 1, None))[0]
             self.program.returned[at] = number, self.given_back(f"<return>{number}", value)
             self.assign("<returned>", const(number))
+        elif not scope.inlined and not (isinstance(value, Static) and value.value is None):
+            self.return_to_caller(scope, value)
         elif isinstance(value, E):
             if scope.result not in (None, "scalar"):
                 raise self.fail("a function that returns an array or a number")
@@ -1644,6 +1646,27 @@ class Translator(Building):
         else:
             raise self.fail("a return of arrays from within a branch")
         self.emit(Leave(scope.ends))
+
+    def return_to_caller(self, scope: Scope, value: Any) -> None:
+        """What a function of the program's own returns: a number, an array, or a tuple of such."""
+        items = value.items if isinstance(value, Tup) else [value]
+        items = [self.materialised(x) if isinstance(x, Lazy) else x for x in items]
+        if not all(isinstance(x, (E, Array)) for x in items) or (isinstance(value, Tup) and value.listed):
+            raise self.fail("something returned that is no number, no array, and no tuple of such")
+        sorts = tuple("scalar" if isinstance(x, E) else "array" for x in items)
+        result = sorts if isinstance(value, Tup) else sorts[0]
+        if scope.result not in (None, result):
+            raise self.fail("a function that returns things of several types")
+        scope.result = result
+        names = returned_names(scope.prefix, result)
+        for name, x in zip(names, [self.frozen(x) if isinstance(x, E) else x for x in items]):
+            if isinstance(x, E):
+                self.assign(name, x)
+            elif name in self.moving:
+                self.rebind(name, x)
+            else:
+                self.moving[name] = Moving()
+                raise Anew
 
     def given_back(self, variable: str, value: Any) -> Any:
         """Binds what the function returns; its variable, or a tuple of such, or what is no variable."""
@@ -2496,8 +2519,8 @@ class Translator(Building):
         return self.elementwise(OPERATORS[op], compute, given)
 
     def operand(self, node: ast.expr, read: list, how: Callable | None = None) -> Any:
-        """What an expression stands for that follows others (`read`: their nodes, what they stand for). If it changes an
-        array that one of these reads, that one is computed first, from the next pass on."""
+        """What an expression stands for that follows others (`read`: their nodes, what they stand for). If it changes
+        an array that one of these reads, that one is computed first, from the next pass on."""
         writes, rebinds = self.writes, self.rebinds
         found = (how or self.value)(node)
         if (writes, rebinds) != (self.writes, self.rebinds):
@@ -3151,16 +3174,13 @@ class Translator(Building):
             if not self.rounds:
                 raise Unknown("what a call returns that is not known yet", self.line)
             return const(0)
-        results = self.results_of(what)
         if what.result == "none":
             return Static(None)
-        values = [self.frozen(self.variable(v)) for v in results]
-        return values[0] if what.result == "scalar" else Tup(values)
-
-    def results_of(self, what: Recursive) -> list[str]:
-        """The variables that a function returns."""
-        each = [""] if what.result == "scalar" else range(what.result) if isinstance(what.result, int) else []
-        return [f"{what.name}.<return>{k}" for k in each]
+        values = [
+            self.now(self.stands_for(v)) if v in self.moving else self.frozen(self.variable(v))
+            for v in returned_names(f"{what.name}.", what.result)
+        ]
+        return Tup(values) if isinstance(what.result, tuple) else values[0]
 
     def is_input(self, array: Array) -> bool:
         return array.name == array.root and any(i.name == array.name for i in self.program.inputs)
@@ -3202,8 +3222,11 @@ class Translator(Building):
             *self.tagged([f"{prefix}{n}.given" for n in numbers]),
             *[self.stands_for(f"{prefix}{n}.given").name for n in arrays],
         ]
+        names_out = returned_names(prefix, what.result)
+        returned = self.tagged([v for v in names_out if v not in self.moving])
+        returned += [self.stands_for(v).name for v in names_out if v in self.moving]
         body = [Block(end, body)]
-        return Define(what.name, tuple(given), tuple(self.tagged(self.results_of(what))), body)
+        return Define(what.name, tuple(given), tuple(returned), body)
 
     def call_math(self, name: str, args: list, kwargs: dict, f: Any) -> Any:
         if kwargs or not args:
@@ -3880,6 +3903,12 @@ def makes_list(node: ast.expr | None) -> bool:
     """Whether a list that an expression stands for is a new one."""
     new = isinstance(node, (ast.List, ast.ListComp, ast.BinOp))
     return new or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "list")
+
+
+def returned_names(prefix: str, result: Any) -> list[str]:
+    """The variables that a function of the program's own returns."""
+    each = range(len(result)) if isinstance(result, tuple) else [""] if result in ("scalar", "array") else []
+    return [f"{prefix}<return>{k}" for k in each]
 
 
 def stored_names(tree: ast.AST, augmented: bool = True) -> frozenset[str]:

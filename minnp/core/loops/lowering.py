@@ -533,13 +533,18 @@ class Lowering:
                 params.append(f'i64 %"p.{slot[2:-1]}"')
                 inner.put(f"store {params[-1]}, ptr {slot}")
         inner.block(s.body)
+        moves = [name for name in s.returned if name in program.moving]
+        for name in moves:  # for the caller
+            inner.put(f"call void @retain(ptr {inner.owner(name)})")
         inner.finish()
         fine = inner.do(f"icmp eq i64 {inner.do(f'load i64, ptr {inner.slot(STATUS)}')}, 0")
         out = inner.do(f"insertvalue {self.returned(s)} undef, i1 {fine}, 0")
-        for k, name in enumerate(s.returned, 1):
-            out = inner.do(
-                f"insertvalue {self.returned(s)} {out}, {type_of(program.kinds[name])} {inner.read(name)}, {k}"
-            )
+        values = [f"{type_of(program.kinds[name])} {inner.read(name)}" for name in s.returned if name not in moves]
+        for name in moves:
+            values += [f"ptr {inner.base(name)}", f"ptr {inner.owner(name)}"]
+            values += [f"i64 {inner.do(f'load i64, ptr {slot}')}" for slot in inner.places(name)]
+        for k, value in enumerate(values, 1):
+            out = inner.do(f"insertvalue {self.returned(s)} {out}, {value}, {k}")
         inner.put(f"ret {self.returned(s)} {out}")
         body = "\n".join(["entry:", *inner.slots, *inner.lines])
         params += self.everybodys
@@ -547,7 +552,12 @@ class Lowering:
         self.functions.append(text)
 
     def returned(self, s: Define) -> str:
-        return f"{{{', '.join(['i1', *(type_of(self.program.kinds[n]) for n in s.returned)])}}}"
+        types = ["i1", *[type_of(self.program.kinds[n]) for n in s.returned if n not in self.program.moving]]
+        for name in s.returned:
+            if name in self.program.moving:
+                ndim = self.program.arrays[name].ndim
+                types += ["ptr", "ptr", *["i64"] * (2 * ndim - (name in self.dense and ndim > 0))]
+        return f"{{{', '.join(types)}}}"
 
     def places(self, name: str) -> list[str]:
         """Where the lengths and strides of what a variable stands for are kept."""
@@ -567,9 +577,18 @@ class Lowering:
         ok = self.do(f"extractvalue {self.returned(what)} {out}, 0")
         self.put(f"br i1 {ok}, label %{fine}, label %finish")
         self.at(fine)
-        for k, name in enumerate(what.returned, 1):
-            x = self.do(f"extractvalue {self.returned(what)} {out}, {k}")
-            self.put(f'store {type_of(self.program.kinds[name])} {x}, ptr %"v.{name}"')
+        places = itertools.count(1)
+        part = lambda: self.do(f"extractvalue {self.returned(what)} {out}, {next(places)}")
+        for name in what.returned:
+            if name not in self.program.moving:
+                self.put(f'store {type_of(self.program.kinds[name])} {part()}, ptr %"v.{name}"')
+                continue
+            self.keep_base(name, part())
+            old, slot = self.owner(name), self.owners[name]
+            self.put(f"store ptr {part()}, ptr {slot}")
+            self.put(f"call void @release(ptr {old})")
+            for slot in self.places(name):
+                self.put(f"store i64 {part()}, ptr {slot}")
 
     def entry(self, arrays: list) -> str:
         out, given = [], []
@@ -1569,7 +1588,7 @@ def named(body: list) -> tuple[set[str], set[str]]:
         names |= {s.name} if type(s) is Assign else {s.var} if type(s) is For else set()
         moving |= {x for x in s if isinstance(x, str)} if type(s) in (Store, View, Permute, Reshape, Bind) else set()
         if type(s) is Define:
-            moving.update(s.given)
+            moving.update(s.given, s.returned)
             names.update(s.given, s.returned)
         for e in expressions(s):
             for x in walk(e):
