@@ -54,6 +54,7 @@ from .ir import (
     Leave,
     Program,
     Store,
+    View,
     While,
     const,
     constant,
@@ -245,6 +246,7 @@ class Part(NamedTuple):
 
 
 EMPTY = object()  # {}
+OTHER_LENGTHS, LONGER = "other lengths of ", "more room than there is for "  # which names have that stand for arrays
 WRITTEN = "the derivative of a name that stands for several arrays, of which one is written in place"
 PART, FRESH = "a part", 1 << 20  # no root's name; the number of the first array made in a loop
 
@@ -324,6 +326,7 @@ class Translator(Building):
         super().__init__(program, known, rounds)
         self.found = found
         self.scopes: list[Scope] = []
+        self.varying: frozenset[str] = frozenset()  # names of arrays, if they are so, whose lengths vary
         self.by_value = False  # whether names that stand for several arrays are arrays that are written
         # of lists, then: the shapes of what is appended; of arrays made at the start: of what they are bound to
         self.columns: dict[str, list[list[E]]] = {}
@@ -1177,6 +1180,7 @@ class Translator(Building):
         if target is array:
             if f"{variable}!" not in self.program.kinds:
                 self.shows(variable, frozenset((variable,)), self.numbered(variable))
+                self.has_lengths(variable, target.dims)
             return target
         if array.root in self.moving:
             array = self.now(array)
@@ -1205,10 +1209,14 @@ class Translator(Building):
         elif bound is not target:  # on some ways it is not there: it is made at the start of the program
             self.early.add(variable)
             raise Anew
+        lazy, op, dims = self.lazy(array), "eq", target.dims
+        if variable in self.varying:
+            op, dims = "le", [self.frozen(d) for d in array.dims]
         for a, b in zip(array.dims, target.dims):
-            self.alike(a, b)
-        lazy = self.lazy(array)
-        self.over(target.dims, lambda index: self.emit(Store(target.name, tuple(index), lazy.at(index))))
+            if repr(a) != repr(b):
+                self.check(E(op, (a, b), BOOL, 0, 1), f"exit {OTHER_LENGTHS if op == 'eq' else LONGER}{variable}")
+        self.over(dims, lambda index: self.emit(Store(target.name, tuple(index), lazy.at(index))))
+        self.has_lengths(variable, dims)
         super().written(target)
         if array.name in self.copies:
             source, roots, number = self.copies[array.name]
@@ -1221,6 +1229,22 @@ class Translator(Building):
             roots, number = frozenset((array.root,)), self.numbered(array.root)
         self.shows(variable, roots, number)
         return target
+
+    def has_lengths(self, variable: str, dims: Sequence[E]) -> None:
+        """Says, of an array of a name whose lengths vary, how much of it the name stands for."""
+        for axis, d in enumerate(dims if variable in self.varying else ()):
+            self.program.kinds[length_of(variable, axis)] = INT
+            self.emit(Assign(length_of(variable, axis), E("copy", (d,), INT, 0, 2**40)))
+
+    def as_long_as_it_is(self, value: Any) -> Any:
+        """What a name stands for whose lengths vary: that much of its array."""
+        if not (self.by_value and isinstance(value, Array) and value.name in self.varying):
+            return value
+        lengths = [E("var", (length_of(value.name, k),), INT, 0, 2**40) for k in range(value.ndim)]
+        spec = tuple(("slice", const(0), self.frozen(n), const(1)) for n in lengths)
+        shown = self.array(value.kind, value.ndim, value.root, where=(value.name, next(self.counts)))
+        self.emit(View(shown.name, value.name, spec))
+        return shown
 
     def numbered(self, root: str) -> E:
         """Which array a root is: an input's place, or the number of one made in the loop. Where no name is bound to
@@ -1275,7 +1299,7 @@ class Translator(Building):
         if self.by_value:
             if variable in self.own or variable not in self.program.arrays:
                 raise self.fail(f"the derivative of {variable}, an array that is read before it is bound")
-            return self.program.arrays[variable]
+            return self.as_long_as_it_is(self.program.arrays[variable])
         name, info = f"{variable}@", self.moving[variable]
         found = self.program.arrays.get(name)
         if found is None:
@@ -2028,7 +2052,7 @@ class Translator(Building):
                     elif found.name in self.unbound:  # while it has what it was given
                         which = E("var", (f"{found.name}!",), INT, -1, 2**42)
                         self.check(E("ne", (which, self.numbered(found.name)), BOOL, 0, 1))
-                return found
+                return self.as_long_as_it_is(found)
             variable = str(found)
             if variable not in self.bound:
                 if variable not in self.known or not self.known[variable].kinds:
@@ -3905,6 +3929,11 @@ def makes_list(node: ast.expr | None) -> bool:
     return new or (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "list")
 
 
+def length_of(variable: str, axis: int) -> str:
+    """The variable that says how much of its array a name stands for."""
+    return f"{variable}.length{axis}!"
+
+
 def returned_names(prefix: str, result: Any) -> list[str]:
     """The variables that a function of the program's own returns."""
     each = range(len(result)) if isinstance(result, tuple) else [""] if result in ("scalar", "array") else []
@@ -3975,6 +4004,7 @@ def translate(
     wanted: set[str],
     by_value: bool = False,
     noted: tuple[str, str] | None = None,
+    varying: frozenset[str] = frozenset(),
 ) -> Program:
     """The program of a loop.
 
@@ -3985,6 +4015,7 @@ def translate(
     wanted   variables that are read after it
     noted    (file, module) of the loop, for the program that says of which numbers NumPy warns
     by_value  whether names that stand for several arrays are arrays that are written, of which there is a derivative
+    varying   those of these names whose lengths vary: their arrays are as long as they are at first
     Raises NotUnderstood.
     """
     known: dict[str, Known] = {}
@@ -4011,7 +4042,7 @@ def translate(
         t = Translator(program, known, rounds, found)
         t.flags, t.moving, t.tuples, t.by_value, t.deadline = flags, moving, tuples, by_value, deadline
         t.unsettled, t.exchanged, t.unbound, t.early = unsettled, exchanged, unbound, early
-        t.early_reads = early_reads
+        t.early_reads, t.varying = early_reads, varying
         t.recursive, t.defined, t.lists, t.displayed, t.initial = recursive, {}, lists, displayed, given
         t.nones, t.maybe = set(), maybe
         t.notes, t.origin = None if noted is None else {}, noted
@@ -4246,6 +4277,10 @@ def _which(t: Translator, program: Program, variable: str) -> None:
     others = [(name, True, t.numbered(name)) for name in sorted(roots & inputs)]
     others += [(name, False, number(name)) for name in program.shown if roots & t.moving[name].roots - inputs]
     program.shown[variable] = {}
+    if variable in t.varying:
+        ndim = t.program.arrays[variable].ndim
+        program.lengths[variable] = [length_of(variable, axis) for axis in range(ndim)]
+        program.outputs += [(n, [INT], "", "") for n in program.lengths[variable]]
     for name, given, other in others:
         flag = f"{variable}.{name}.{'given' if given else 'left'}!"
         program.shown[variable][flag] = name, given

@@ -313,6 +313,7 @@ class Program:
     returned  of each `return` of the function's: (its number, as `<returned>` has it, what it returns)
     tuples    names that stand for tuples after it
     rebound   inputs whose copy is written where a name is bound anew
+    lengths   inputs whose copy has more than what the name stands for -> the outputs that are its lengths
     shown     results that are such copies -> {an output: (which array it says that it is, whether an input)}
     """
 
@@ -328,6 +329,7 @@ class Program:
         self.results: list[tuple[str, str]] = []
         self.rebound: set[str] = set()
         self.shown: dict[str, dict[str, tuple[str, bool]]] = {}
+        self.lengths: dict[str, list[str]] = {}
         self.returned: dict[Any, tuple[int, Any]] = {}
         self.tuples: dict[str, Any] = {}
         self.lists: dict[str, Any] = {}  # lists that are appended to, by name (frontend.Growing)

@@ -46,7 +46,7 @@ from .counted import operations
 from .derivative import adjoint, tangent
 from .draws import REALS, WHOLES, Streams, recording, replaying
 from .errors import failure
-from .frontend import LIMIT, Columns, translate
+from .frontend import LIMIT, OTHER_LENGTHS, Columns, translate
 from .ir import (
     I8,
     INT,
@@ -853,11 +853,13 @@ def _resolving(site: Site, f: Any, names: dict[str, Any]) -> Callable:
     return resolve
 
 
-def _compiled(site: Site, f: Any, given: dict, names: dict, varied: set, by_value: bool = False) -> Compiled:
+def _compiled(
+    site: Site, f: Any, given: dict, names: dict, varied: set, by_value: bool = False, varying: frozenset = frozenset()
+) -> Compiled:
     outside = Outside(_resolving(site, f, names), names, site.shared, _typed, varied)
     found = Compiled(outside)
     try:
-        program = translate(site.tree, "loop", given, outside, site.wanted, by_value)
+        program = translate(site.tree, "loop", given, outside, site.wanted, by_value, varying=varying)
         program.file, program.line = f.__code__.co_filename, site.tree.lineno
         found.code = Code(program, failure)
         found.row = LoopRow(found.code)
@@ -868,7 +870,7 @@ def _compiled(site: Site, f: Any, given: dict, names: dict, varied: set, by_valu
             site.changed.add(no.name)
             raise
         if varied:  # a number may have to be known
-            return _compiled(site, f, given, names, set(), by_value)
+            return _compiled(site, f, given, names, set(), by_value, varying)
         found.why = no.why
         _say(site, f, no.why, no.line)
     except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as bug:  # ours: the loop is Python's
@@ -1037,6 +1039,8 @@ def _run(
     except (Again, NotLowered) as no:
         found.exits += 1
         found.why = str(no) or "a number, or a length, that compiled code does not take"
+        if found.why.startswith(OTHER_LENGTHS):  # another program has those
+            return None
         if isinstance(no, NotLowered) or found.exits > EXITS + found.runs // 8:  # else the next ones may be others
             found.row = None
         _say(site, f, found.why)
@@ -1081,6 +1085,8 @@ def _run(
             continue
         if which is None:
             results[name] = array_of(out[names.index(name)])
+            if name in program.lengths:
+                results[name] = results[name][tuple(slice(said[n]) for n in program.lengths[name])]
         else:
             results[name] = values[which[0]] if which[1] else results[which[0]]
     flags = iter(out[at + len(outputs) :])
@@ -1244,12 +1250,18 @@ def _run_by_value(site: Site, f: Any, found: Compiled, given: dict, names: dict,
             fixed = tuple([axis for axis, d in enumerate(array.dims) if constant(d) == 1])
             given = given | {name: ("unbound", array.kind, array.ndim, fixed)}
             values[name] = onp.zeros(shape, array.kind.dtype)
-    if found.by_value is None:
-        found.by_value = _compiled(site, f, given, names, found.outside.varied, True)
-        found.by_value.by_values = True
-    other = found.by_value
-    there = other.outside.now(_resolving(site, f, names), names)
-    return None if other.row is None or there is None else _run(site, f, other, given, names, values, there)
+    varying: frozenset[str] = frozenset()
+    while True:
+        if found.by_value is None:
+            found.by_value = _compiled(site, f, given, names, found.outside.varied, True, varying)
+            found.by_value.by_values = True
+        other = found.by_value
+        there = other.outside.now(_resolving(site, f, names), names)
+        out = None if other.row is None or there is None else _run(site, f, other, given, names, values, there)
+        if out is not None or not other.why.startswith(OTHER_LENGTHS) or len(varying) > MOST:
+            return out
+        varying |= {other.why.removeprefix(OTHER_LENGTHS)}
+        found.by_value = None
 
 
 def _lengths(program: Program) -> dict[Any, E]:
