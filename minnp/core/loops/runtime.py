@@ -198,6 +198,13 @@ def _staged_inside(f: Any, watching: Any) -> Any:
 grad.staging = _staged_inside
 
 
+def converted(to: type, *args: Any) -> Any:
+    """np.float32(x), which keeps the gradient of a traced x, as it does in a compiled loop."""
+    if len(args) == 1 and type(args[0]) is VirtualArray and args[0].dtype.kind in "biuf" and _rewritten(read(args[0])):
+        return args[0].astype(to)[()]
+    return to(*args)
+
+
 def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
     known: dict[tuple, Any] = {}  # a loop, and recursion, call one function again and again
 
@@ -205,6 +212,8 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
         if type(g) is functools.partial:
             inner = called(g.func)
             return g if inner is g.func else functools.partial(inner, *g.args, **g.keywords)
+        if isinstance(g, type) and issubclass(g, onp.floating):
+            return functools.partial(converted, g)
         if type(g) is not FunctionType:
             own, of = (g.__func__, g.__self__) if type(g) is MethodType else (type(g).__call__, g)
             if type(own) is not FunctionType:

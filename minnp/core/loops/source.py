@@ -17,6 +17,8 @@ from time import perf_counter
 from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
+import numpy as onp
+
 from ..graph.syntax import FUNCTION, GENERATORS, compiled, parse, tree_of
 from ..rows.report import record
 
@@ -34,6 +36,7 @@ OF_CONTAINERS = {"append", "extend", "get", "items", "keys", "setdefault", "valu
 
 
 OF_LISTS = {"append", "extend", "pop", "clear"}
+FLOATS = {"float16", "float32", "float64", "half", "single", "double"}
 
 
 class Site:
@@ -301,7 +304,7 @@ class Rewriter(ast.NodeTransformer):
             return node
         if isinstance(node.func, ast.Attribute) and node.func.attr in OF_CONTAINERS:
             return node
-        if self.may_loop(node.func):
+        if self.may_loop(node.func) or self.converts(node.func):
             self.changed = True
             name = ast.copy_location(ast.Name(id=CALL, ctx=ast.Load()), node)
             node.func = ast.copy_location(ast.Call(func=name, args=[node.func], keywords=[]), node)
@@ -313,6 +316,15 @@ class Rewriter(ast.NodeTransformer):
             case ast.Call(ast.Attribute(ast.Name(module), name)) if name in PLACES and module not in self.local:
                 return getattr(self.function.__globals__.get(module), "__name__", "") in ("numpy", "minnp.numpy")
         return False
+
+    def converts(self, node: ast.expr) -> bool:
+        """Whether a callee is a type of NumPy's floats: np.float32(x) of what is followed is x.astype(np.float32)."""
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        at = node.value if isinstance(node, ast.Attribute) else node
+        if name not in FLOATS or not isinstance(at, ast.Name) or at.id in self.local:
+            return False
+        found = self.function.__globals__.get(at.id)
+        return (getattr(found, name, None) if at is not node else found) is getattr(onp, name)
 
     def may_loop(self, node: ast.expr) -> bool:
         """Whether a callee may be a function of the user's."""
