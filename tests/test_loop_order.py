@@ -17,7 +17,7 @@ def wr(a, z):
 
 
 def elements(a, x):
-    s = 0.0
+    a, s = a.copy(), 0.0
     for v in x:
         s += a[0] + wr(a, v)
         s += max(a[0], wr(a, v)) * 3
@@ -64,7 +64,7 @@ def wra(a, z):
 
 
 def expressions_of_arrays(a, x):
-    s = 0.0
+    a, s = a.copy(), 0.0
     for v in x:
         s += (a * 2 + wr(a, v)).sum()
         s += (a * 2 * wra(a, v)).sum()

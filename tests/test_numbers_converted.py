@@ -5,6 +5,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad, jit, value_and_grad
+from minnp.core.llvm import engine
 from minnp.errors import TracedValueError
 
 
@@ -26,6 +27,7 @@ def without_a_loop(x, w):
     return np.float32(x[0]) * w + np.float64(w)
 
 
+@pytest.mark.skipif(not engine.available(), reason="without llvmlite jit runs the function's own code")
 @pytest.mark.parametrize("f", [in_a_list, in_a_sum, without_a_loop])
 @pytest.mark.parametrize("n", [1, 5, 50])
 def test_jit_keeps_the_gradient(f, n):

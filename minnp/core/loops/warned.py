@@ -202,4 +202,17 @@ def asked() -> str:
     """What becomes of NumPy's warnings now: "warn"; "" where all are ignored; "python" of all else (errors, calls)."""
     handling = onp.geterr()
     ways = {handling[k] for k in CLASSES}
-    return "python" if handling["under"] != "ignore" or not ways <= {"warn", "ignore"} else "warn" * ("warn" in ways)
+    if handling["under"] != "ignore" or not ways <= {"warn", "ignore"}:
+        return "python"
+    return "warn" if "warn" in ways and not ignored() else ""
+
+
+def ignored() -> bool:
+    """Whether the filters ignore every warning of NumPy's."""
+    for what, message, category, module, line in warnings.filters:
+        if issubclass(RuntimeWarning, category):
+            if what != "ignore":
+                return False
+            if message is module is None and line == 0:
+                return True
+    return False
