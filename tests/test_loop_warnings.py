@@ -12,6 +12,7 @@ import minnp
 import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.llvm import engine
+from minnp.core.loops import compiled
 
 pytestmark = [
     pytest.mark.host("about compiled code on NumPy's memory"),
@@ -141,6 +142,30 @@ def test_what_is_ignored_costs_nothing_and_what_is_raised_is_pythons():
     with onp.errstate(divide="raise"), pytest.raises(FloatingPointError, match="divide by zero"):
         g(x, out)
     onp.testing.assert_array_equal(out, [0.5, 0, 0])
+
+
+def test_filters_that_ignore_all_warnings_cost_nothing(monkeypatch):
+    asked, noting = [], compiled.Code.noting
+    monkeypatch.setattr(compiled.Code, "noting", lambda self, *args: asked.append(1) or noting(self, *args))
+    x = onp.array([2.0, 0.0, 4.0] * 20)
+    filters = [
+        ([("ignore", {})], False),
+        ([("ignore", {}), ("ignore", {"message": "divide"})], False),
+        ([("ignore", {"category": RuntimeWarning}), ("error", {"category": UserWarning})], False),
+        ([("ignore", {"message": "divide by zero"})], True),
+        ([("always", {}), ("ignore", {"message": "divide by zero"})], True),
+        ([("ignore", {"category": UserWarning}), ("ignore", {"module": "test_loop_warnings"})], True),
+    ]
+    for given, noted in filters:
+        g = jit(quotients)
+        asked.clear()
+        with warnings.catch_warnings():
+            warnings.resetwarnings()
+            for action, facts in given:
+                warnings.filterwarnings(action, **facts)
+            for _ in range(2):
+                onp.testing.assert_array_equal(g(x, onp.zeros(60)), [0.5, onp.inf, 0.25] * 20)
+        assert bool(asked) is noted
 
 
 def test_loops_that_warn_stay_compiled():
