@@ -492,3 +492,154 @@ def test_two_names_of_one_array():
         jit(add)(x[first], x[second], 0)
         add(y[first], y[second], 0)
         onp.testing.assert_array_equal(x, y)
+
+
+# ------------------------------------------------------------------ derivatives
+def halved(y, n):
+    def r(lo, hi):
+        if hi - lo == 1:
+            return y[lo] ** 2
+        m = (lo + hi) // 2
+        return r(lo, m) + 0.9 * r(m, hi) * y[lo]
+
+    return r(0, len(y))
+
+
+def polynomial(c, x, i=0):
+    return 0.0 if i == len(c) else c[i] + x * polynomial(c, x, i + 1)
+
+
+def by_horner(y, n):
+    return polynomial(y, y[0] * 0.3)
+
+
+def wave(x, n):
+    if n < 2:
+        return x[n] * x[0]
+    a = wave(x, n - 1)
+    b = wave(x, n - 2)
+    return np.sin(a) + 0.5 * b * x[n % len(x)]
+
+
+def waves(y, n):
+    return wave(y, 8)
+
+
+def weighed(y, k):
+    s = y[k]
+    for j in range(k):
+        if j % 3 == 2:
+            continue
+        t = weighed(y, j)
+        s += 0.1 * t * y[j] + t * t * 0.01
+        if s > 1e9:
+            break
+    return s
+
+
+def in_for_loops(y, n):
+    return weighed(y, 6)
+
+
+def products(y, lo, hi):
+    if hi - lo == 1:
+        return y[lo], 1
+    m = (lo + hi) // 2
+    a, k = products(y, lo, m)
+    b, l = products(y, m, hi)
+    return a * b + a / k, k + l
+
+
+def of_tuples(y, n):
+    a, k = products(y, 0, len(y))
+    return a * k
+
+
+def squared(a, i):
+    if i < len(a):
+        a[i] *= a[i] * a[i - 1]
+        squared(a, i + 1)
+        a[i] += 0.1 * a[0]
+
+
+def written(y, n):
+    a = y.copy()
+    squared(a, 1)
+    return (a**2).sum()
+
+
+def even(y, k):
+    return y[0] if k == 0 else y[k] * odd(y, k - 1) + 0.1
+
+
+def odd(y, k):
+    return y[1] ** 2 if k == 0 else y[k - 1] + even(y, k - 1) * y[k]
+
+
+def mutual(y, n):
+    return even(y, 7)
+
+
+def stepped(y, k):
+    s = y[k]
+    j = k
+    while j > 0:
+        j -= 2 if j > 1 else 1
+        s = s * 0.7 + stepped(y, j) * y[j]
+    return s
+
+
+def in_while_loops(y, n):
+    return stepped(y, 7)
+
+
+def called_in_a_loop(y, n):
+    s = 0.0
+    for k in range(1, 12):
+        s += polynomial(y, 0.1 * k * y[0]) * wave(y, k % 5)
+    return s
+
+
+DERIVATIVES = [halved, by_horner, waves, in_for_loops, of_tuples, written, mutual, in_while_loops, called_in_a_loop]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("f", DERIVATIVES, ids=lambda f: f.__name__)
+def test_derivatives(f):
+    minnp.report(reset=True)
+    x = onp.linspace(0.5, 1.2, 12)
+    t = onp.cos(x)
+    turned = lambda x, n: (grad(f)(x, n) * t).sum()
+    first, second = central(f, x), central(lambda x, n: float(turned(np.array(x), n)), x)
+    for g in (grad(f), jit(grad(f)), grad(jit(f))):
+        for _ in range(2):
+            onp.testing.assert_allclose(g(np.array(x), 0), first, rtol=1e-5, atol=1e-6)
+    onp.testing.assert_allclose(jit(grad(turned))(np.array(x), 0), second, rtol=1e-4, atol=1e-5)
+    along = minnp.jvp(lambda x: jit(f)(x, 0), (np.array(x),), (np.array(t),))[1]
+    onp.testing.assert_allclose(along, first @ t, rtol=1e-5)
+    batch = onp.stack([x, x * 0.5, x - 0.1])
+    onp.testing.assert_allclose(minnp.vmap(lambda x: jit(f)(x, 0))(np.array(batch)), [f(b, 0) for b in batch])
+    assert not [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
+
+
+def central(f, x, h=1e-6):
+    return onp.array([(f(x + e, 0) - f(x - e, 0)) / (2 * h) for e in h * onp.eye(len(x))])
+
+
+def test_derivatives_of_deep_calls():
+    """As deep as Python allows: what calls keep has room for that."""
+
+    def chain(x, k):
+        return x[0] if k == 0 else chain(x, k - 1) * x[1] + x[k % 3]
+
+    depth, x = sys.getrecursionlimit() - 300, np.array([0.5, 0.9, -0.3])
+    small = 1e-6 * onp.eye(3)
+    want = [(chain(onp.array(x) + e, depth) - chain(onp.array(x) - e, depth)) / 2e-6 for e in small]
+    for g in (jit(grad(chain)), grad(jit(chain))):
+        onp.testing.assert_allclose(g(x, depth), want, rtol=1e-5)
+
+
+def test_the_derivative_of_arrays_that_calls_return_is_pythons():
+    x = np.array([1.0, 2.0, 3.0, 4.0])
+    want = grad(lambda x: np.sum(tree(x, 3) ** 2))(x)
+    onp.testing.assert_allclose(jit(grad(lambda x: np.sum(tree(x, 3) ** 2)))(x), want)

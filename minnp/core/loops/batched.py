@@ -14,7 +14,6 @@ from .ir import (
     Array,
     Assign,
     Block,
-    Call,
     Check,
     E,
     For,
@@ -31,6 +30,7 @@ from .ir import (
     statements,
     variables,
 )
+from .iterative import iterative
 from .operations import NotUnderstood
 
 MARK = "&"  # behind the names of batches
@@ -53,8 +53,7 @@ class Batched(Program):
 def batched(program: Program, given: set[str]) -> Batched:
     """The program of a batch of those of a program's inputs that are given so, by name, and of the arrays that are
     written. Raises NotUnderstood."""
-    if any(type(s) is Call for s in statements(program.body)):
-        raise NotUnderstood("a batch of calls of a function that calls itself", program.line)
+    program = iterative(program)
     if WORD in program.kinds.values():
         raise NotUnderstood("a batch of integers of 64 bits", program.line)
     if program.moving:

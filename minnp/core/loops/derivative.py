@@ -35,7 +35,6 @@ from .ir import (
     Array,
     Assign,
     Block,
-    Call,
     Check,
     E,
     For,
@@ -60,6 +59,7 @@ from .ir import (
     variables,
     walk,
 )
+from .iterative import iterative
 from .operations import NotUnderstood
 from .peeled import peeled
 from .products import bounds, nest, positive, product, zero_where_zero
@@ -103,8 +103,7 @@ class _Derivative:
     def __init__(self, program: Program, wanted: set[str], what: str) -> None:
         if any(type(s) is Reshape for s in statements(program.body)):
             raise NotUnderstood("the derivative of an array of another shape", program.line)
-        if any(type(s) is Call for s in statements(program.body)):
-            raise NotUnderstood("the derivative of a function that calls itself", program.line)
+        program = iterative(program)
         both = {name for name in program.kinds.keys() & program.arrays.keys() if not name.endswith("!")}  # no rebound
         if both:
             raise NotUnderstood(f"the derivative of {min(both)}, an array first and a number later", program.line)

@@ -291,12 +291,14 @@ class Recursive:
 
     fixed    parameters that are the same in every call: (an array that is an input, or an object)
     result   what it returns: "none", "scalar", "array", or a tuple of such; None if no call was seen to return
+    guessed  whether calls are taken to return a number where nothing is known of that
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.fixed: dict[str, Any] = {}
         self.result: Any = None
+        self.guessed = False
 
 
 class End(NamedTuple):
@@ -3195,7 +3197,10 @@ class Translator(Building):
         self.program.elements = True
         if what.result is None:
             self.moved = True
-            if not self.rounds:
+            if not self.rounds and not what.guessed:
+                what.guessed = self.defined[what.name] is not None  # no call returns before it calls
+                if what.guessed:
+                    raise Anew
                 raise Unknown("what a call returns that is not known yet", self.line)
             return const(0)
         if what.result == "none":
@@ -3241,7 +3246,12 @@ class Translator(Building):
         if None not in (what.result, result) and what.result != result:
             raise self.fail(f"{f.value.__name__} returns things of several types")
         self.moved |= what.result != result
-        what.result = result
+        before, what.result = what.result, result
+        if what.guessed and before is None and result is not None:  # what was made of the guess is found again
+            known = {v: info for v, info in self.known.items() if v in returned_names(prefix, result)}
+            self.known.clear()
+            self.known.update(known)
+            raise Anew
         given = [
             *self.tagged([f"{prefix}{n}.given" for n in numbers]),
             *[self.stands_for(f"{prefix}{n}.given").name for n in arrays],

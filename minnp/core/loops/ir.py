@@ -234,6 +234,7 @@ SCALAR |= {"cbrt", "hypot", "fmod"}
 VECTOR = 128  # numbers in an array from which on that may matter
 ROOM = ("full", "crowded")  # errors of a tape, and of lists, that are too short
 TAPE = "<tape>"  # which no variable of a program is called
+DEPTH = 2000  # of calls of functions in themselves, at most: Python's own limit is less, mostly
 CAPACITY = "<capacity>"  # how many items lists have room for, in programs that have derivatives
 
 

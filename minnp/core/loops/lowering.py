@@ -26,6 +26,7 @@ from .blocking import Blocking
 from .derivative import flattened
 from .interchanged import flat, interchanged
 from .ir import (
+    DEPTH,
     F8,
     INT,
     Alloc,
@@ -111,7 +112,6 @@ LIBM |= {"erf": "erf", "erfc": "erfc", "lgamma": "lgamma"}
 
 
 BRIEF = 1 << 23  # steps: operations, reads and writes, of which a run takes less time than to compile it well
-DEPTH = 2000  # of calls of functions in themselves, at most: Python's own limit is less, mostly
 HEADER = 16  # bytes before an array that variables may stand for: how many do
 COUNTING = {
     "retain": """define internal void @retain(ptr %p) alwaysinline {
