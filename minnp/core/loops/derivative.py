@@ -101,8 +101,6 @@ class _Derivative:
     """What both modes share: the program without views, and what in it depends on what is differentiated."""
 
     def __init__(self, program: Program, wanted: set[str], what: str) -> None:
-        if any(type(s) is Reshape for s in statements(program.body)):
-            raise NotUnderstood("the derivative of an array of another shape", program.line)
         program = iterative(program)
         both = {name for name in program.kinds.keys() & program.arrays.keys() if not name.endswith("!")}  # no rebound
         if both:
@@ -1575,6 +1573,24 @@ def strong(g: E, e: E) -> E:
 
 
 # ------------------------------------------------------------------ views
+def in_order(dims: list[E], lengths: list[E]) -> Callable[[tuple], tuple]:
+    """What finds the index of an element of an array of `lengths` for that of the same one, in C order, where it is
+    shown with other lengths."""
+    whole = lambda op, x, y: E(op, (x, y), INT, 0, HIGH)
+
+    def index_in_base(index: tuple) -> tuple:
+        at: E = const(0)
+        for i, d in zip(index, dims):
+            at = i if constant(at) == 0 else whole("add", whole("mul", at, d), i)
+        found: list[E] = []
+        for n in reversed(lengths[1:]):
+            found.insert(0, whole("mod", at, n))
+            at = whole("floordiv", at, n)
+        return (at, *found)[: len(lengths)]
+
+    return index_in_base
+
+
 def flattened(program: Program) -> list:
     """The body with every view's elements as those of the root."""
     where: dict[str, tuple[str, Any]] = {}  # view -> (root, index -> the root's index)
@@ -1632,6 +1648,11 @@ def flattened(program: Program) -> list:
                 )
                 own = [e_(E("dim", (s.base, k), INT, 0, 2**40)) for k in range(len(axes))]
                 dims[s.name] = [own[a] for a in axes]
+            elif type(s) is Reshape:
+                dims[s.name] = [e_(d) for d in s.dims]
+                ndim = program.arrays[s.base].ndim
+                lengths = [e_(E("dim", (s.base, k), INT, 0, 2**40)) for k in range(ndim)]
+                where[s.name] = (s.base, in_order(dims[s.name], lengths))
             elif type(s) is Assign:
                 out.append(Assign(s.name, e_(s.value)))
             elif type(s) is Store:
