@@ -229,6 +229,46 @@ def test_what_numpys_search_for_classes_refuses_is_refused(name):
             getattr(module, name)(*args)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "np.vstack(1)",
+        "np.hstack(None)",
+        "np.dstack(1)",
+        "np.stack(3)",
+        "np.packbits(a, foo=1)",
+        "np.where(a > 0, keepdims=1)",
+        "np.vdot(a, a, k=1)",
+        "np.inner(a)",
+        "np.dot(a)",
+        "np.concatenate(5, a)",
+        "np.result_type(k=1)",
+        "np.lexsort()",
+        "np.shares_memory(a)",
+    ],
+)
+def test_a_wrong_call_is_told_in_numpys_words(call):
+    said = []
+    for np_ in (numpy, np):
+        with pytest.raises(TypeError) as raised:
+            eval(call, {"np": np_, "a": np_.ones(3)})
+        said.append(str(raised.value))
+    assert said[0] == said[1]
+
+
+@pytest.mark.host("where NumPy alone computes")
+def test_what_is_refused_draws_and_calls_nothing_twice():
+    np.random.seed(0)
+    with pytest.raises(TypeError):
+        np.random.normal(0.0, 1.0, "a")
+    drawn, _ = np.random.rand(), np.random.seed(0)
+    assert drawn == np.random.rand()
+    calls = []
+    with pytest.raises(TypeError):
+        np.apply_along_axis(lambda x: calls.append(1) or len(3), 0, np.ones(2))
+    assert calls == [1]
+
+
 def test_pow_of_three_leaves_the_third_to_others():
     assert np.ones(2).__pow__(2, 3) is NotImplemented
     assert np.ones(2).__getstate__() is None if hasattr(object, "__getstate__") else True

@@ -78,6 +78,7 @@ class Entry(Counter):
 
 # the search itself warns, or refuses what the function would take
 SEARCHING = {vars(onp).get(name) for name in ("alltrue", "cumproduct", "product", "round_", "sometrue")}
+SEARCHING |= {onp.vstack, onp.hstack, onp.dstack, onp.column_stack, onp.stack}  # NumPy's words for what is no sequence
 SEARCHING |= {onp.roots, onp.poly, onp.histogramdd, onp.ravel_multi_index, onp.choose}
 
 

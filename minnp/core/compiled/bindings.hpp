@@ -27,7 +27,7 @@ static Py_ssize_t index_limit, recycled_bytes, heavy_bytes, compared_bytes, larg
 
 /* ------------------------------------------------------------------ words */
 static PyObject *word_out, *word_overwrite, *word_device, *word_call, *word_slots, *word_dtype, *word_ndim, *word_shape, *word_size, *word_is_view;
-static PyObject *word_meta, *word_recorded, *word_release, *word_fields, *word_base, *word_axis, *word_index, *word_name, *word_like, *word_keepdims, *word_T;
+static PyObject *word_meta, *word_recorded, *word_release, *word_fields, *word_base, *word_axis, *word_index, *word_name, *word_host, *word_like, *word_keepdims, *word_T;
 static PyObject *word_steps, *word_layout, *word_makers;
 static PyObject *word_address, *word_donate, *word_function, *word_general, *word_plan, *word_run, *word_tape, *word_capacity, *word_write_back;
 static PyObject *word_holders, *word_views_refer;
@@ -174,6 +174,7 @@ static const Binding of_calls[] = {
     {Binding::WORD, &word_axis, "axis", nullptr},
     {Binding::WORD, &word_index, "index", nullptr},
     {Binding::WORD, &word_name, "name", nullptr},
+    {Binding::WORD, &word_host, "host", nullptr},
     {Binding::WORD, &word_like, "like", nullptr},
     {Binding::WORD, &word_steps, "steps", nullptr},
     {Binding::WORD, &word_layout, "layout", nullptr},

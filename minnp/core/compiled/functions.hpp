@@ -15,6 +15,7 @@ struct FastFunction {
     int form, arrays;      /* how that row takes NumPy's arguments: below; how many are arrays */
     bool small;            /* whether it is a ufunc that small_arrays.hpp may do */
     bool writes;           /* whether it writes to an argument */
+    bool searched;         /* whether it is written in C and writes to nothing, and NumPy's own has a search for hooks */
     Py_ssize_t reads;      /* with how many positional arguments, at most, it writes to none; -1: not asked yet */
 };
 
@@ -385,6 +386,16 @@ static bool reads_only(FastFunction *f, Py_ssize_t n) {
     return n <= f->reads;
 }
 
+/* What NumPy's own function does where the one behind its search for hooks raised: the search looks at the arguments
+   first, in other words. No function of the user's runs twice, for in C none is called. */
+static PyObject *refused(const FastFunction *f, PyObject *const *given, Py_ssize_t n, PyObject *names) {
+    if (!f->searched || !PyErr_ExceptionMatches(PyExc_TypeError))
+        return nullptr;
+    PyErr_Clear();
+    Ref host = attribute(f->entry, word_host);
+    return PyObject_Vectorcall(host, given, n, names);
+}
+
 /* NumPy's call; nothing where Python must do it. */
 static Ref call_numpy(FastFunction *f, PyObject *const *given, const Value *values, Py_ssize_t n, PyObject *names) {
     Py_ssize_t k = names != nullptr ? PyTuple_GET_SIZE(names) : 0;
@@ -405,7 +416,9 @@ static Ref call_numpy(FastFunction *f, PyObject *const *given, const Value *valu
         arguments.add(std::move(x));
     }
     count(f->entry);
-    Ref out = made(PyObject_Vectorcall(f->kernel, arguments.items, n, names));
+    Ref out(PyObject_Vectorcall(f->kernel, arguments.items, n, names));
+    if (!out)
+        out = made(refused(f, arguments.items, n, names));
     if (f->kind == 0 && PyList_CheckExact(out) && !of_objects)
         return out; /* tolist */
     return finished(std::move(out), given, n + k);
@@ -568,8 +581,9 @@ static PyObject *make_function(PyObject *, PyObject *args) {
         f->kernel = Py_NewRef(given.kernel), f->entry = Py_NewRef(given.entry);
         f->kind = given.kind, f->nin = given.nin, f->limit = given.limit, f->least = given.least;
         f->small = is_small(f->kernel);
-        Ref writes = made(PyObject_GetAttrString(f->entry, "writes"));
+        Ref writes = made(PyObject_GetAttrString(f->entry, "writes")), host = made(PyObject_GetAttrString(f->entry, "host"));
         f->writes = truth_of(writes), f->reads = -1;
+        f->searched = !f->writes && PyCFunction_Check(f->kernel) && host.get() != f->kernel;
         return owned;
     });
 }
