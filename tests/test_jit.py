@@ -281,3 +281,14 @@ def test_sums_of_python_objects_run_as_they_do_eagerly():
     f = jit(objects)
     for k in (1.0, 2.0):
         assert float(f(np.full(3, k))) == objects(np.full(3, k)) == 5 + 4 * k
+
+
+@pytest.mark.host("NumPy's kernels warn")
+def test_a_warning_of_compiled_code_names_the_line_where_the_users_code_begins() -> None:
+    f = jit(lambda x: 1 / x, compiler="numpy")
+    f(np.ones(2))
+    for _ in range(2):
+        with pytest.warns(RuntimeWarning, match="divide by zero") as seen:
+            f(np.zeros(2))
+    line = f.__wrapped__.__code__.co_firstlineno
+    assert seen[0].filename.endswith(f"test_jit.py:{line}>") and seen[0].filename.startswith("<minnp jit")

@@ -92,7 +92,9 @@ def compile_host(
         dead = [n.name for n in last_use.get(node, ()) if n.op not in ("get_attr",)]
         if dead:
             lines.append(f"    del {', '.join(dead)}")
-    source, file = "\n".join(lines) + "\n", f"<minnp jit {next(_SERIAL)}>"
+    # warnings and tracebacks show it: where the user's code begins
+    where = next((f" of {node.meta['where']}" for node in graph.nodes if node.meta.get("where")), "")
+    source, file = "\n".join(lines) + "\n", f"<minnp jit {next(_SERIAL)}{where}>"
     run = define(lines, file, names, {} if environment is None else environment.cells)
     keep_source(file, source, run)
     run.source, run.nodes = source, made
