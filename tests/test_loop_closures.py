@@ -7,6 +7,7 @@ import minnp
 import minnp.numpy as np
 from minnp import grad, jit, jvp, vmap
 from minnp.core.llvm import engine
+from minnp.core.loops import whole
 
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
 
@@ -409,3 +410,286 @@ def test_one_list_under_two_names():
     g = jit(f)
     for one in (False, True, False, True):
         assert numpy.allclose(flat(run(f, one)), flat(run(g, one)))
+
+
+# ------------------------------------------------------------------ functions that are made inside
+G = 2.5
+
+
+def late(x):
+    k = 1.0
+
+    def f(v):
+        return v * k
+
+    s = 0.0
+    for v in x:
+        k = k * 0.9
+        s += f(v)
+    k = 10.0
+    return s + f(x[0])
+
+
+def loop_variable(x):
+    s = 0.0
+    for j in range(len(x)):
+        f = lambda v: v * j  # noqa: B023 (it is the one of the turn)
+        g = lambda v, j=j: v + j
+        s += f(x[j]) + g(x[j])
+    return s + f(1.0) + g(2.0)
+
+
+def chain(x):
+    n, m = 0, 1.0
+
+    def outer(v):
+        nonlocal n
+        n += 1
+
+        def inner(w):
+            nonlocal n, m
+            n += 2
+            m = m * 0.5 + w
+            return m * n
+
+        return inner(v) + inner(v * 2) + n
+
+    s = 0.0
+    for v in x:
+        s += outer(v) + n * m
+    return s, n, m
+
+
+def shadows(x):
+    s, v = 0.0, 3.0
+
+    def f(x, s=2.0):
+        t = x * s
+        for v in range(3):
+            t += v * s * 0.1
+        return t + G
+
+    for k in range(len(x)):
+        t = x[k]
+        s += f(t) + f(x=t, s=v) + f(s=1.0, x=s) * 0.1 + t
+    return s, v
+
+
+def helper(f, a, b):
+    return f(a) - f(b)
+
+
+def passed(x):
+    c = 0
+
+    def f(v):
+        nonlocal c
+        c += 1
+        return v * v + c
+
+    s = 0.0
+    for k in range(1, len(x)):
+        s += helper(f, x[k], x[k - 1]) + helper(lambda q: q * c, x[k], 1.0)
+    return s, c
+
+
+def conditional(x):
+    s = 0.0
+    if x[0] > 0:
+
+        def f(v):
+            return v
+    else:
+
+        def f(v):
+            return -v
+
+    for v in x:
+        s += f(v)
+    return s
+
+
+def arrays_inside(x):
+    out = np.zeros(len(x))
+    n = 0
+
+    def put(k, v):
+        nonlocal n
+        if v > 0:
+            out[k] += v * 2
+            n += 1
+            return n
+        out[k] = -1
+        return 0
+
+    s = 0
+    for k, v in enumerate(x):
+        s += put(k, v)
+    return out, s, n
+
+
+def lists_inside(x):
+    found = []
+    state = [0.0, 1]
+
+    def add(v):
+        state[0] += v
+        state[1] = state[1] + 1
+        if v > 0:
+            found.append(state[0])
+        return len(found)
+
+    s = 0
+    for v in x:
+        s += add(v)
+    return s, found, state
+
+
+def runge(x):
+    def rhs(t, y):
+        return -y * x[0] + np.array([t, 1.0])
+
+    y = np.ones(2)
+    t = 0.0
+
+    def step(h):
+        nonlocal t
+        k1 = rhs(t, y)
+        k2 = rhs(t + h / 2, y + h / 2 * k1)
+        t += h
+        return y + h * k2
+
+    for _ in range(20):
+        y = step(0.1)
+    return y, t
+
+
+def in_branches(x):
+    m = 0.0
+
+    def up(v):
+        nonlocal m
+        if v > 0.5:
+            m += v
+            return m
+        elif v < -0.5:
+            return -m
+        m = m * 0.9
+        return m + 1
+
+    s = 0.0
+    for v in x:
+        if v > 0:
+            s += up(v)
+        else:
+            while m > 0.3:
+                s += up(0.1)
+            s -= up(v) if v < -0.2 else m
+        s += m
+    return s, m
+
+
+def recursive(x):
+    def f(k):
+        return x[k] if k == 0 else x[k] + 0.5 * f(k - 1)
+
+    s = 0.0
+    for k in range(len(x)):
+        s += f(k)
+    return s
+
+
+def before_it_is_bound(x):
+    def f(v):
+        return v * late_name
+
+    s = 0.0
+    for v in x:
+        s += v
+    late_name = s
+    for v in x:
+        s += f(v)
+    return s
+
+
+def unbound(x):
+    def f(v):
+        return v * nothing
+
+    s = 0.0
+    for k in range(len(x)):
+        s += x[k]
+        if k == 5:
+            s += f(s)
+    nothing = 1.0
+    return s + nothing
+
+
+def same_names(x):
+    def make(k):
+        def g(v):
+            return v * k
+
+        return g
+
+    s = 0.0
+    for v in x:
+        s += make(2.0)(v)
+    return s
+
+
+def integers(x):
+    n = 0
+
+    def count(k):
+        nonlocal n
+        n = n * 3 + k
+        return n % 7
+
+    s = 0
+    for k in range(len(x)):
+        s += count(k) * k
+    return s, n
+
+
+INSIDE = [late, chain, shadows, passed, arrays_inside, lists_inside, runge, in_branches, before_it_is_bound, integers]
+OTHERS = [loop_variable, conditional, recursive, unbound, same_names]
+SCALAR = [late, loop_variable, chain, shadows, passed, conditional, in_branches, recursive, before_it_is_bound]
+
+
+def outcome(f, x):
+    try:
+        return flat(f(x))
+    except UnboundLocalError as error:
+        return [str(error)]
+    except NameError as error:
+        return [str(error)]
+
+
+@pytest.mark.parametrize("f", [*INSIDE, *OTHERS], ids=lambda f: f.__name__)
+def test_functions_that_are_made_inside(f):
+    """As a program with what makes them, and in compiled loops."""
+    one, g = whole(f) or f, jit(f)
+    want = outcome(f, numpy.linspace(-1, 1.2, 24))
+    for run in (one, g, g, g):
+        for a, b in zip(want, outcome(run, np.linspace(-1, 1.2, 24)), strict=True):
+            assert type(a) is type(b) or isinstance(a, numpy.ndarray)
+            assert a == b if isinstance(a, str) else numpy.allclose(a, b, rtol=1e-12)
+    if engine.available() and f in INSIDE:
+        assert all(found.row is not None for variants, _ in one.site.programs.values() for found in variants)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("f", SCALAR, ids=lambda f: f.__name__)
+def test_derivatives_of_functions_that_are_made_inside(f):
+    x, t = numpy.linspace(-1.03, 1.21, 24), numpy.cos(numpy.arange(24.0))
+    value = lambda x: flat(f(x))[0]
+    turned = lambda x: (grad(value)(x) * t).sum()
+    first, second = central(value, x), central(lambda x: float(turned(np.array(x))), x)
+    for g in (grad(value), jit(grad(value)), grad(jit(value)), grad(lambda x: flat(jit(f)(x))[0])):
+        for _ in range(2):
+            numpy.testing.assert_allclose(g(np.array(x)), first, rtol=1e-5, atol=1e-5)
+    numpy.testing.assert_allclose(jit(grad(turned))(np.array(x)), second, rtol=1e-4, atol=1e-5)
+    numpy.testing.assert_allclose(jvp(jit(value), (np.array(x),), (np.array(t),))[1], first @ t, rtol=1e-5)
+    batch = numpy.stack([x, x * 0.5, x - 0.1])
+    numpy.testing.assert_allclose(vmap(jit(value))(np.array(batch)), [value(b) for b in batch], rtol=1e-12)

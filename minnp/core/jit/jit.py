@@ -34,7 +34,7 @@ from ..graph.outputs import as_returned, containers
 from ..graph.scalars import NUMBERS, Live, refused, types_asked
 from ..graph.signature import TYPED, Static, changes, exactly, guard_of, kind
 from ..llvm import engine as native
-from ..loops import LISTS, RAN, fills_lists, followed, staged, unrolled, whole
+from ..loops import CLOSURES, LISTS, RAN, fills_lists, followed, staged, unrolled, whole
 from ..passes import optimize
 from ..rows import policy
 from ..rows.error_state import asked
@@ -742,7 +742,7 @@ class Jitted(Dispatch, Generic[P, R]):
     def _ends_unless_one(self, key: Any, why: str) -> None:
         """`_ends`, but for a function with lists in loops: the next call captures it as one program, which has them."""
         ended = of_any_stream(key)
-        if ended not in self.as_one and (why == LISTS or fills_lists(self.function)):
+        if ended not in self.as_one and (why in (LISTS, CLOSURES) or fills_lists(self.function)):
             self.as_one.add(ended)
         else:
             self._ends(key, why)

@@ -8,7 +8,7 @@ May import: llvm, graph, api, transforms, arrays, rows, cpu, compiled.
 """
 
 from .ir import VECTOR
-from .runtime import LISTS, RAN, followed, staged, unrolled, whole
+from .runtime import CLOSURES, LISTS, RAN, followed, staged, unrolled, whole
 from .source import fills_lists
 
-__all__ = ["LISTS", "RAN", "VECTOR", "fills_lists", "followed", "staged", "unrolled", "whole"]
+__all__ = ["CLOSURES", "LISTS", "RAN", "VECTOR", "fills_lists", "followed", "staged", "unrolled", "whole"]

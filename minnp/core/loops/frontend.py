@@ -21,6 +21,7 @@ import numpy as onp
 
 from ..api.functions import PUBLIC
 from ..cpu.threads import prange
+from ..graph.syntax import parse
 from ..rows import budget
 from . import matrices
 from .arrays import LONGEST, ONE, Lazy, Masked
@@ -301,6 +302,13 @@ class Recursive:
         self.guessed = False
 
 
+class Closure:
+    """A function that is made inside: its tree, the scope that makes it, what its parameters are without arguments."""
+
+    def __init__(self, tree: ast.FunctionDef, scope: Scope, defaults: dict[str, Any]) -> None:
+        self.tree, self.scope, self.defaults = tree, scope, defaults
+
+
 class End(NamedTuple):
     """Where a break or a continue goes. `ways`: (what is bound, what names stand for) where one leaves."""
 
@@ -309,12 +317,15 @@ class End(NamedTuple):
 
 
 class Scope:
-    """The names of one function. `inlined`: whether it is run where it is called."""
+    """The names of one function. `inlined`: whether it is run where it is called; `parent`: that of the function that
+    it was made in, if that is being run."""
 
     def __init__(self, names: dict, function: Static | None, prefix: str, ends: str, inlined: bool = True) -> None:
         self.names, self.function, self.prefix, self.ends, self.inlined = names, function, prefix, ends, inlined
         self.local: set[str] = set(names)
         self.outer: set[str] = set()  # names that it binds, and that are variables of others
+        self.parent: Scope | None = None
+        self.tree: Any = None  # of a function that is made inside
         self.assigned = self.rebound = frozenset()  # what its statements bind, and what its expressions do
         self.breaks: list[End] = []
         self.continues: list[End] = []
@@ -396,6 +407,51 @@ class Translator(Building):
         self.scope.outer.update(s.names)
 
     do_Global = do_Nonlocal
+
+    def do_FunctionDef(self, s: ast.FunctionDef) -> None:
+        if s.decorator_list:
+            raise self.fail(f"{s.name}, a function with a decorator")
+        self.scope.names[s.name] = self.made_inside(s)
+        self.scope.local.add(s.name)
+
+    def of_Lambda(self, node: ast.Lambda) -> Static:
+        back = ast.copy_location(ast.Return(value=node.body), node)
+        tree = _LAMBDAS.get(node)
+        if tree is None:
+            tree = _LAMBDAS[node] = ast.copy_location(parse("def f(): pass").body[0], node)  # type: ignore[assignment]
+            tree.name, tree.args, tree.body = "lambda", node.args, [back]
+        return self.made_inside(tree)
+
+    def made_inside(self, tree: ast.FunctionDef) -> Static:
+        args = tree.args
+        more = [n for n in ast.walk(tree) if isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await))]
+        if more or args.vararg or args.kwarg:
+            raise self.fail(f"{tree.name}, a generator, or a function of any number of arguments")
+        names = [a.arg for a in (*args.posonlyargs, *args.args)]
+        given = dict(zip(names[len(names) - len(args.defaults) :], args.defaults))
+        given |= {a.arg: d for a, d in zip(args.kwonlyargs, args.kw_defaults) if d is not None}
+        return Static(Closure(tree, self.scope, {n: self.now(self.value(d)) for n, d in given.items()}))
+
+    def enclosed(self, closure: Closure, args: list, kwargs: dict) -> Any:
+        """What a function returns that is made inside."""
+        tree = closure.tree
+        if closure.scope not in self.scopes:
+            raise self.fail(f"{tree.name}, called behind the function that it was made in")
+        if len(self.scopes) > DEPTH or any(s.tree is tree for s in self.scopes):
+            raise self.fail(f"{tree.name}, a function made inside, calls itself")
+        places = [a.arg for a in (*tree.args.posonlyargs, *tree.args.args)]
+        keywords = {a.arg for a in (*tree.args.args, *tree.args.kwonlyargs)}
+        names = dict(zip(places, args))
+        every = closure.defaults | names | kwargs
+        if len(args) > len(places) or names.keys() & kwargs.keys() or not kwargs.keys() <= keywords:
+            raise self.fail(f"the arguments of {tree.name}")
+        if every.keys() != {*places, *keywords}:
+            raise self.fail(f"the arguments of {tree.name}")
+        number = next(self.calls)
+        scope = Scope({}, closure.scope.function, f"{tree.name}.{number}.", f"return.{number}")
+        scope.parent, scope.tree = closure.scope, tree
+        given = {n: self.list_of_turns(x) if isinstance(x, Turns) else x for n, x in every.items()}
+        return self.run(tree, scope, {n: given[n] for n in (*places, *keywords)})
 
     def do_Expr(self, s: ast.Expr) -> None:
         if isinstance(s.value, ast.Constant):
@@ -552,6 +608,8 @@ class Translator(Building):
         on, if it is changed."""
         if not isinstance(node, ast.Name):
             return None
+        if self.scope.parent is not None and self.is_parents(node.id):
+            return self.in_parent(lambda: self.list_of(node, changed))
         variable = self.scope.prefix + node.id
         found = self.scope.names.get(node.id, self.lists.get(variable))
         if isinstance(found, Turns):
@@ -770,6 +828,8 @@ class Translator(Building):
 
     def dict_of(self, node: ast.expr) -> Growing | None:
         """The dict of numbers that a name stands for."""
+        if self.scope.parent is not None and isinstance(node, ast.Name) and self.is_parents(node.id):
+            return self.in_parent(lambda: self.dict_of(node))
         found = self.scope.names.get(node.id) if isinstance(node, ast.Name) else None
         return found if isinstance(found, Growing) and found.sort == "dict" else None
 
@@ -1039,7 +1099,7 @@ class Translator(Building):
         if isinstance(target, ast.Name):
             variable = self.scope.prefix + target.id
             if target.id in self.scope.outer:
-                return self.store_field(self.source_of(target.id), value)
+                return self.name(target.id, value)
             if value is EMPTY and variable not in self.lists:
                 self.lists[variable] = Growing(variable, own=True, sort="dict")
                 raise Anew
@@ -1101,7 +1161,8 @@ class Translator(Building):
     def base_of_target(self, node: ast.expr) -> Any:
         """What holds the attribute, or the item, that is bound: a list outside as an object."""
         name = node.id if isinstance(node, ast.Name) else ""
-        if name and name not in self.scope.names and name not in self.scope.local:
+        parents = self.scope.parent is not None and self.is_parents(name)
+        if name and not parents and name not in self.scope.names and name not in self.scope.local:
             source = self.source_of(name)
             with contextlib.suppress(NotUnderstood):
                 x = self.look(source)
@@ -1115,7 +1176,8 @@ class Translator(Building):
     def name(self, name: str, value: Any) -> None:
         """name = value"""
         if name in self.scope.outer:
-            return self.store_field(self.source_of(name), value)
+            own = self.scope.parent is not None and self.is_parents(name)
+            return self.bind_parents(name, value) if own else self.store_field(self.source_of(name), value)
         if self.scope.prefix + name in self.lists:
             raise self.fail(f"{name}, a list, bound to something else")
         self.masks = {}
@@ -2033,6 +2095,8 @@ class Translator(Building):
 
     def load_name(self, name: str) -> Any:
         scope = self.scope
+        if scope.parent is not None and self.is_parents(name):
+            return self.in_parent(lambda: self.read_now(name))
         if name in scope.outer or (self.found.stored and (scope.function is None or name not in scope.local)):
             source = self.source_of(name)
             if name in scope.outer or source in self.found.bound():
@@ -2088,6 +2152,38 @@ class Translator(Building):
             finally:
                 self.scopes = scopes
         return self.outside(source)
+
+    def is_parents(self, name: str) -> bool:
+        """Whether a name is a variable of the function that this one was made in."""
+        scope: Scope | None = self.scope
+        if name in scope.names or (name not in scope.outer and (name in scope.local or name in scope.assigned)):
+            return False
+        while (scope := scope.parent) is not None:
+            if name in scope.names or name in scope.local or name in scope.assigned:
+                return True
+        return False
+
+    def in_parent(self, call: Callable[[], Any]) -> Any:
+        """call() as a statement of the function that this one was made in would."""
+        assert self.scope.parent is not None
+        scopes = self.scopes
+        try:
+            self.scopes = scopes[: scopes.index(self.scope.parent) + 1]
+            return call()
+        finally:
+            self.scopes = scopes
+
+    def bind_parents(self, name: str, value: Any) -> None:
+        """name = value of a number that is a variable of the function that this one was made in."""
+        parent = self.scope.parent
+        assert parent is not None
+        if parent.parent is not None and name not in parent.names and name not in parent.assigned | parent.outer:
+            return self.in_parent(lambda: self.bind_parents(name, value))
+        if name not in parent.outer and not isinstance(parent.names.get(name), Scalar):
+            raise self.fail(f"{name}, which a function binds that is made inside, and which is no number before that")
+        if not isinstance(value, E) or (name not in parent.outer and parent.names[name] not in self.bound):
+            raise self.fail(f"{name}, which a function binds that is made inside, to what is no number")
+        self.in_parent(lambda: self.name(name, value))
 
     def not_none(self, e: E) -> E:
         """A number that is not None, as which Python has to read it."""
@@ -2999,6 +3095,8 @@ class Translator(Building):
                 args.append(self.operand(a, read))
         kwargs = {k.arg: self.operand(k.value, read) for k in node.keywords}
         args = [self.frozen(a) if isinstance(a, E) else a for a in args]
+        if isinstance(f, Closure):
+            return self.enclosed(f, args, kwargs)
         if isinstance(f, Method):
             with self.saying(None):
                 return self.method(f, args, kwargs)
@@ -3124,7 +3222,11 @@ class Translator(Building):
         if f in self.recursive:
             return self.called(self.recursive[f], Static(f, source), tree, names)
         prefix, end = f"{f.__name__}.{number}.".replace("<", "").replace(">", ""), f"return.{number}"
-        scope = Scope({}, Static(f, source), prefix, end)
+        return self.run(tree, Scope({}, Static(f, source), prefix, end), names)
+
+    def run(self, tree: ast.FunctionDef | ast.Lambda, scope: Scope, names: dict[str, Any]) -> Any:
+        """What a function returns, whose statements stand where it is called."""
+        prefix, end = scope.prefix, scope.ends
         scope.assigned, scope.rebound = stored_names(tree), bound_by_expressions(tree)
         line, nested, self.nested = self.line, self.nested, 0
         outer: list = []
@@ -3145,12 +3247,12 @@ class Translator(Building):
             return Static(None)
         if scope.result == "scalar":
             if not leaves(outer):
-                raise self.fail(f"{f.__name__} may return None")
+                raise self.fail(f"{tree.name} may return None")
             self.bound.add(prefix + "<return>")
             return self.variable(prefix + "<return>")
         if isinstance(scope.result, int):
             if not leaves(outer):
-                raise self.fail(f"{f.__name__} may return None")
+                raise self.fail(f"{tree.name} may return None")
             return Tup([self.variable(f"{prefix}<return>{k}") for k in range(scope.result)])
         return scope.result[0]
 
@@ -3954,24 +4056,44 @@ def stored_names(tree: ast.AST, augmented: bool = True) -> frozenset[str]:
     """The names that statements bind. `augmented`: those of `x += y`, too, which leaves an array bound as it was."""
     found = _STORED.get(tree)
     if found is None:
-        nodes = list(ast.walk(tree))
+        nodes = own_nodes(tree)
         targets = {n.target for n in nodes if isinstance(n, ast.AugAssign)}
         stored = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, (ast.Store, ast.Del))]
         both = stored, [n for n in stored if n not in targets]
-        found = _STORED[tree] = tuple(frozenset([n.id for n in names]) for names in both)
+        inner = [n for n in nodes if isinstance(n, ast.FunctionDef) and n is not tree]
+        own = {n.id for n in stored} | {n.arg for n in nodes if isinstance(n, ast.arg)}
+        more = {n.name for n in inner} | {name for n in inner for name in nonlocals(n) if name in own}
+        found = _STORED[tree] = tuple(frozenset([n.id for n in names]) | more for names in both)
     return found[not augmented]
 
 
+def own_nodes(tree: ast.AST) -> list[ast.AST]:
+    """The nodes of a tree, without the statements of functions that are made in it."""
+    found, pending = [], [tree]
+    while pending:
+        node = pending.pop()
+        found.append(node)
+        if node is tree or not isinstance(node, ast.FunctionDef):
+            pending += ast.iter_child_nodes(node)
+    return found
+
+
+def nonlocals(tree: ast.AST) -> set[str]:
+    return {name for n in ast.walk(tree) if isinstance(n, ast.Nonlocal) for name in n.names}
+
+
 def bound_by_expressions(tree: ast.AST) -> frozenset[str]:
-    """The names that are bound within expressions: by :=."""
+    """The names that are bound within expressions: by :=, or by functions that are made inside and called."""
     found = _REBOUND.get(tree)
     if found is None:
-        named = [n.target.id for n in ast.walk(tree) if isinstance(n, ast.NamedExpr)]
-        found = _REBOUND[tree] = frozenset(named)
+        named = {n.target.id for n in ast.walk(tree) if isinstance(n, ast.NamedExpr)}
+        inner = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n is not tree]
+        found = _REBOUND[tree] = frozenset(named.union(*map(nonlocals, inner)))
     return found
 
 
 # of trees that every pass over a loop asks for again
+_LAMBDAS: weakref.WeakKeyDictionary[ast.Lambda, ast.FunctionDef] = weakref.WeakKeyDictionary()
 _REBOUND: weakref.WeakKeyDictionary[ast.AST, frozenset[str]] = weakref.WeakKeyDictionary()
 _STORED: weakref.WeakKeyDictionary[ast.AST, tuple[frozenset[str], ...]] = weakref.WeakKeyDictionary()
 _CONVERTED: weakref.WeakKeyDictionary[ast.For, ast.For | None] = weakref.WeakKeyDictionary()

@@ -110,6 +110,7 @@ STEPS = 640  # of a loop that appends arrays, which a graph has one by one: it m
 BRIEF = 1e-3  # seconds of machine code in which Python may append as much to lists
 CELLS = "<cells>"  # among a function's variables: name -> cell, of those that functions made inside may write to
 LISTS = "captured code has a list in a loop"  # why a function is tried as one program
+CLOSURES = "captured code binds variables that functions share"  # or this is
 LARGE, MATRIX = 1 << 20, 1 << 12  # elements of an array; of one that others are multiplied with
 
 
@@ -979,7 +980,9 @@ def _run(
         if any(holds(x, y) for x in mine for y in lists):
             return None  # what is read as it was before the loop
         if watching is not None:
-            return _after(watching, "captured code binds attributes, items, or variables of functions", site, f, names)
+            made = names.get(CELLS) and not any(s[0] == "attribute" for s in outside.stored)
+            why = CLOSURES if made else "captured code binds attributes, items, or variables of functions"
+            return _after(watching, why, site, f, names)
     for k, (i, x) in enumerate(arrays):
         if i.written:
             if i.name in program.rebound:  # a copy is written

@@ -206,10 +206,7 @@ class Rewriter(ast.NodeTransformer):
         self.others = {name for n in said for name in n.names}  # variables of others
         self.loads = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)]
         self.shared = {*code.co_cellvars, *code.co_freevars} | self.others
-        inner = [n for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f is not tree for n in ast.walk(f)]
-        bound = {name for n in inner if isinstance(n, ast.Nonlocal) for name in n.names}
-        bound |= {n.value.id for n in inner if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)}
-        self.handed = sorted(bound & {*code.co_cellvars})  # what functions made inside may write to
+        self.handed = sorted(written_inside(tree) & {*code.co_cellvars})  # what functions made inside may write to
 
     def visit_Try(self, node: Any) -> Any:
         self.caught += 1
@@ -381,7 +378,9 @@ def keeps_in_loops(f: Any) -> bool:
         return False
     found = _KEEPS.get(inner.__code__)
     if found is None:
-        found = _KEEPS[inner.__code__] = any(fills_lists(g) or writes_rebound(g) for g, _ in calls_of(inner))
+        found = _KEEPS[inner.__code__] = any(
+            fills_lists(g) or writes_rebound(g) or shares_variables(g) for g, _ in calls_of(inner)
+        )
     return found
 
 
@@ -403,6 +402,20 @@ def fills_lists(f: Any) -> bool:
         made = (isinstance(n, (ast.ListComp, ast.GeneratorExp)) or (loops and repeated(n)) for n in nodes)
         found = _FILLS[inner.__code__] = any(appends) or any(made)
     return found
+
+
+def written_inside(tree: ast.AST) -> set[str]:
+    """The names that functions made inside may bind or assign items of."""
+    inner = [n for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f is not tree for n in ast.walk(f)]
+    bound = {name for n in inner if isinstance(n, ast.Nonlocal) for name in n.names}
+    stores = [n.value for n in inner if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    return bound | {n.id for n in stores if isinstance(n, ast.Name)}
+
+
+def shares_variables(f: FunctionType) -> bool:
+    """Whether functions that a function of the user's makes inside write to its variables, and it has loops."""
+    tree = tree_of(f) if f.__code__.co_cellvars and has_loops(f.__code__) else None
+    return tree is not None and bool(written_inside(tree) & {*f.__code__.co_cellvars})
 
 
 def writes_rebound(f: Any) -> bool:
