@@ -643,3 +643,19 @@ def test_the_derivative_of_arrays_that_calls_return_is_pythons():
     x = np.array([1.0, 2.0, 3.0, 4.0])
     want = grad(lambda x: np.sum(tree(x, 3) ** 2))(x)
     onp.testing.assert_allclose(jit(grad(lambda x: np.sum(tree(x, 3) ** 2)))(x), want)
+
+
+def test_the_derivative_of_cycles_is_pythons():
+    def loss(f):
+        u = np.zeros(len(f))
+        for _ in range(3):
+            u = v_cycle(u, f, 1 / (len(f) - 1))
+        return np.sum(u**2)
+
+    x = np.sin(np.arange(17.0))
+    want = grad(loss)(x)
+    minnp.report(reset=True)
+    for g in (jit(grad(loss)), grad(jit(loss))):
+        onp.testing.assert_allclose(g(x), want)
+        why = "calls itself and takes, or returns, arrays"
+        assert any(why in r["why"] for r in minnp.report(reset=True))

@@ -57,6 +57,7 @@ from .ir import (
     WORD,
     Alloc,
     Check,
+    Define,
     E,
     For,
     Program,
@@ -1251,6 +1252,9 @@ def _after(watching: CaptureTrace, why: str, site: Site, f: Any, names: dict) ->
 def _run_by_value(site: Site, f: Any, found: Compiled, given: dict, names: dict, values: dict) -> dict | None:
     """The loop by another program, which has a derivative: every name has an array of its own."""
     program = found.code.program
+    if any(type(s) is Define for s in program.body):
+        _say(site, f, "the derivative of a function that calls itself and takes, or returns, arrays that it makes")
+        return None
     known = _lengths(program)
     for name, variable in program.results:
         array = program.arrays[variable]
