@@ -501,7 +501,7 @@ def bindings(function: Any, roots: tuple, before: Before, classes: Iterable[type
                 codes += _nested(x.__code__)
                 draws |= any(_draws(code, x.__globals__) for code in _nested(x.__code__))
             if (via is None or not via.foreign) and is_of_library(x):
-                parts, ours = plain_parts(x), module_of(type(x)).startswith("minnp.")
+                parts, ours = plain_parts(x), module_of(type(x)).partition(".")[0] == "minnp"
                 # a layer of ours has arrays, of which graphs tell
                 uses.plain |= set() if ours and any(isinstance(p, ARRAYS) for p in parts.values()) else parts.keys()
                 if not parts and not ours and (not of_python(x) or unfollowed(x)):
