@@ -376,6 +376,7 @@ MISTAKES = [
     ("nn.layers.affine(x3, np.ones((3, 1)), np.ones((4, 4)))", ValueError, "a bias is one number for each", "[4, 4]"),
     ("nn.init.xavier_uniform_(a)", AttributeError, "'xavier_uniform_'", "init_rule='xavier'"),
     ("nn.init.kaiming_normal_(a)", AttributeError, "'kaiming_normal_'", "init_rule='he'"),
+    ("nn.Linear(3, 2)(x3)", KeyError, "Linear has no parameter 'w'; it has no values yet: call .init()"),
     ("npx.set_np()", AttributeError, "'set_np'", "arrays are NumPy's"),
     ("npx.logsumexp(a)", AttributeError, "'logsumexp'", "minnp.scipy.special.logsumexp"),
     ("npx.tanh(a)", AttributeError, "'tanh'", "np.tanh of minnp.numpy"),

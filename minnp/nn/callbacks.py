@@ -18,7 +18,7 @@ from typing import Any
 import minnp
 import minnp.numpy as np
 
-from .checks import count, flag, named, takes
+from .checks import Text, count, flag, named, takes
 from .model import ModelBase
 
 __all__ = ["Callback", "Curves", "EarlyStopping", "TensorBoard", "curves"]
@@ -243,5 +243,6 @@ def curves(history: dict[str, list[float]], path: str | os.PathLike | None = Non
 
 def latest(history: dict[str, list[float]], name: str) -> float:
     if name not in history:
-        raise KeyError(f"nothing called {name!r} is measured; this training measures {', '.join(history)}")
+        said = f"nothing called {name!r} is measured; this training measures {', '.join(history)}"
+        raise KeyError(Text(said))
     return history[name][-1]

@@ -26,6 +26,12 @@ def count(name: str, value: Any, least: int = 0) -> int:
     return number
 
 
+class Text(str):
+    """What a KeyError says: it shows the repr of what it is given, of a str in quotes and with backslashes."""
+
+    __repr__ = str.__str__
+
+
 def number(name: str, value: Any, above: float = -math.inf) -> Any:
     """value, a finite number of at least 0 (more than `above`, where given)."""
     if isinstance(value, bool | str) or not hasattr(value, "__float__"):

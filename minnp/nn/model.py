@@ -36,7 +36,7 @@ class Params(dict):
 
     def __missing__(self, name: str) -> Any:
         known = f"it has {', '.join(self)}" if self else "it has no values yet: call .init() on the model, or train it"
-        raise KeyError(f"{self.owner} has no parameter {name!r}; {known}")
+        raise KeyError(checks.Text(f"{self.owner} has no parameter {name!r}; {known}"))
 
 
 # The thread whose `holding` a layer's values are in, by the id of their dict; and what tells that some no longer are.
@@ -222,7 +222,7 @@ class Layer:
             raise TypeError(f"parameters are a dict of arrays by dotted name, as net.tree() gives; got {tree!r:.60}")
         unknown = [name for name in tree if name not in places]
         if unknown:
-            raise KeyError(f"{type(self).__name__} has no {kind} {unknown}; it has {sorted(places)}")
+            raise KeyError(checks.Text(f"{type(self).__name__} has no {kind} {unknown}; it has {sorted(places)}"))
         if kind == "params":
             tree = {name: value if isinstance(value, np.ndarray) else np.asarray(value) for name, value in tree.items()}
         for name, value in tree.items():
@@ -432,9 +432,8 @@ class ModelBase(Layer):
         tree = {name[6:]: np.array(value) for name, value in arrays.items() if name.startswith("param:")}
         for name, config in self.configs().items():
             if name not in tree:
-                raise KeyError(
-                    f"{prefix}.params has no {name!r}, which {type(self).__name__} needs; it has {sorted(tree)}"
-                )
+                said = f"{prefix}.params has no {name!r}, which {type(self).__name__} needs; it has {sorted(tree)}"
+                raise KeyError(checks.Text(said))
             if tree[name].shape != config["shape"]:
                 raise ValueError(
                     f"{prefix}.params holds {name!r} as {tree[name].shape}, the model has {config['shape']}"

@@ -147,8 +147,9 @@ class Solver:
             self.callbacks.append(Curves(curves))
         for watched in {self.monitor, *(c.monitor for c in self.callbacks if isinstance(c, EarlyStopping))}:
             if watched not in self.measured:
+                measured = ", ".join(self.measured)
                 raise KeyError(
-                    f"nothing called {watched!r} is measured; this training measures {', '.join(self.measured)}"
+                    checks.Text(f"nothing called {watched!r} is measured; this training measures {measured}")
                 )
         self.batch, self.gradients = None, {}  # of the last step, for callbacks
         self.keeps_gradients = any(getattr(callback, "reads_gradients", False) for callback in self.callbacks)
