@@ -392,6 +392,27 @@ def test_the_variable_of_another_call_is_another_one():
     assert numpy.allclose(want, run(g)) and numpy.allclose(want, run(g))
 
 
+def test_attributes_are_bound_and_lists_filled():
+    class Count:
+        n = 0
+
+        def __init__(self):
+            self.n = 0
+
+    def f(x, found):
+        count = Count()
+        for v in x:
+            count.n += 1
+            if v > 0:
+                found.append(v * count.n)
+        return count.n
+
+    for _ in range(3):
+        want, got = [0.5], [0.5]
+        assert f(numpy.linspace(-1, 1, 20), want) == jit(f)(np.linspace(-1, 1, 20), got) == 20
+        numpy.testing.assert_allclose(got, want)
+
+
 def test_one_list_under_two_names():
     def f(x, a, b):
         def up(z):

@@ -977,8 +977,8 @@ def _run(
             return None  # two ways lead to one object
         same = {name for how, _, name in outside.same if how == "outside"}
         mine = [held[n] for n in site.reads if n in held and n not in same and type(held[n]) in (tuple, list, dict)]
-        lists = [there[s[1]] for s in outside.stored if s[0] == "item"]
-        if any(holds(x, y) for x in mine for y in lists):
+        assigned = [there[s[1]] for s in outside.stored if s[0] == "item"]
+        if any(holds(x, y) for x in mine for y in assigned):
             return None  # what is read as it was before the loop
         if watching is not None:
             made = names.get(CELLS) and not any(s[0] == "attribute" for s in outside.stored)
