@@ -105,6 +105,12 @@ WRONG: dict[str, Callable] = {  # name: (np, x) -> raises what NumPy raises
     "sin, three arrays": lambda np, x: np.sin(x, x * 1, x),
     "add, four arrays": lambda np, x: np.add(x, x, None, x),
     "+=, a class": lambda np, x: (x * 1).__iadd__(np.float32),
+    "max, keepdims": lambda np, x: np.max(x, keepdims=(1, 2)),
+    "var, keepdims": lambda np, x: np.var(x, keepdims=np.float32),
+    "asarray, an array as dtype": lambda np, x: np.asarray(x, x),
+    "ascontiguousarray, an array as dtype": lambda np, x: np.ascontiguousarray(x, x),
+    "sum, an array as dtype": lambda np, x: np.sum(x, dtype=x),
+    "zeros_like, an array as dtype": lambda np, x: np.zeros_like(x, dtype=x),
     "windows are read-only": lambda np, x: sliding(np, x * 1).__setitem__(0, 9),
     "broadcast is read-only": lambda np, x: np.broadcast_to(x * 1, (2, 2, 3)).__setitem__(0, 9),
 }

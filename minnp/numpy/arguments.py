@@ -39,6 +39,8 @@ def option(value: Any, default: Any) -> Any:
 def as_array(x: Any, dtype: Any = None) -> ndarray:
     """Any array-like as an array of ours, of the dtype asked for: nested lists of traced numbers are stacked, host data
     becomes an array."""
+    if dtype is not None and isinstance(dtype, ARRAYS):  # which has a dtype, that NumPy might take
+        raise TypeError("Cannot construct a dtype from an array")
     if type(x) in ARRAY_TYPES:
         return x if dtype is None or x.dtype == dtype else TABLE["astype"](x, dtype=onp.dtype(dtype))
     if isinstance(x, (Tracer, Buffer)):  # of rows that were given numbers alone

@@ -456,8 +456,12 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
 
 
 # Keywords of which NumPy refuses some values that a definition might take
-ODD = {"where": lambda v: True, "keepdims": lambda v: isinstance(v, onp.bool_)}
-ODD |= {"copy": lambda v: v is False, "axis": lambda v: isinstance(v, str)}
+ODD = {"where": lambda v: True, "keepdims": lambda v: not isinstance(v, int) and v is not onp._NoValue}
+ODD |= {
+    "dtype": lambda v: isinstance(v, Array | Host),
+    "copy": lambda v: v is False or isinstance(v, str),
+    "axis": lambda v: isinstance(v, str),
+}
 
 
 def _fits(out: Any, result: Any) -> bool:
