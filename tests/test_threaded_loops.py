@@ -138,7 +138,32 @@ def first(a, y):
     return -1, y
 
 
-CUT = [(rows, A), (columns, A), (permuted, k), (made_inside, A), (looked_up, A)]
+def from_the_turn_before(a, y):
+    for i in prange(1, len(y)):
+        y[i] = y[i - 1] + a[i, 0]
+    return y
+
+
+def for_the_turn_behind(a, y):
+    for i in prange(len(a) - 2, -1, -1):
+        for j in range(a.shape[1]):
+            a[i, j] += a[i + 1, j]
+    return y
+
+
+def pairs(a, y):
+    for i in prange(0, len(y) - 1, 2):  # which share nothing
+        y[i] = y[i + 1] + a[i, 0]
+    return y
+
+
+def other_columns(a, y):
+    for i in prange(1, len(a)):
+        a[i, 0] = a[i - 1, 1] + a[i, 0]
+    return y
+
+
+CUT = [(rows, A), (pairs, A), (other_columns, A), (columns, A), (permuted, k), (made_inside, A), (looked_up, A)]
 WHOLE = [
     (steps, A, "prange in another loop"),
     (read_inside, A, "s, which prange carries from turn to turn"),
@@ -147,6 +172,8 @@ WHOLE = [
     (those_below, A, "m, which prange carries from turn to turn"),
     (written_where_taken, A, "m, which prange carries from turn to turn"),
     (at_times, A, "at, which prange carries from turn to turn"),
+    (from_the_turn_before, A, "y, of which a turn of prange uses an element that another one writes"),
+    (for_the_turn_behind, A, "a, of which a turn of prange uses an element that another one writes"),
     (first, A, "a break or a return out of prange"),
 ]
 

@@ -9,6 +9,7 @@ the loop runs once more, from its first turn to its last.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -42,6 +43,7 @@ from .ir import (
     const,
     expressions,
     limits,
+    places,
     statements,
     variables,
     walk,
@@ -224,6 +226,8 @@ def cut(program: Program) -> tuple[Program | None, str]:
     free, plain = temporaries(program), loop.body
     for copies in (True, False):
         plain = Inlining(program, free, plain, copies).list(plain)
+    if array := shared(plain, loop):
+        return None, f"{array}, of which a turn of prange uses an element that another one writes"
     for name in sorted({v.rstrip("#") for v in carried | ((outputs & assigned) - always)}):
         found = reduction(name, program, plain) if name in assigned else None
         if found is not None:
@@ -251,6 +255,40 @@ def cut(program: Program) -> tuple[Program | None, str]:
     piece.body = _put(program.body, loop, [*begin, loop._replace(start=at(BEGIN), stop=stop)])
     piece.reductions = reductions
     return piece, ""
+
+
+def shared(body: list, loop: For) -> str:
+    """An array of which a turn uses an element that another turn writes, where the indices say so, as in `y[i] =
+    y[i - 1]`; "" where they do not: what `h[k[i]] += 1` does, the numbers decide."""
+    inside = list(statements(body))
+    values = [(s.name, s.value) for s in inside if type(s) is Assign]
+    times = Counter(name for name, _ in values)
+    once = {name: value for name, value in values if times[name] == 1}
+    used: dict[str, list] = {}
+    for s in inside:
+        for name, index in places(s):
+            used.setdefault(name, []).append(([behind(i, loop.var, once) for i in index], index))
+    for name, index in {repr(p): p for s in inside for p in places(s, True)}.values():
+        written = [behind(i, loop.var, once) for i in index]
+        for at, other in used[name]:
+            known = [a - b for a, b in zip(written, at) if a is not None and b is not None]
+            others = [repr(i) == repr(j) for a, b, i, j in zip(written, at, index, other) if a is None or b is None]
+            if len({*known}) == 1 and known[0] and known[0] % loop.step == 0 and all(others):
+                return name
+    return ""
+
+
+def behind(e: E, var: str, once: dict[str, E]) -> int | None:
+    """How far behind a variable an index is; None where that is not seen. `once`: what other variables are."""
+    e = bare(e)
+    if e.op == "var":
+        name = e.args[0]
+        others = {k: e for k, e in once.items() if k != name}
+        return 0 if name == var else behind(once[name], var, others) if name in once else None
+    if e.op in ("add", "sub") and bare(e.args[1]).op == "const":
+        at, number = behind(e.args[0], var, once), bare(e.args[1]).args[0]
+        return None if at is None else at + number if e.op == "add" else at - number
+    return None
 
 
 def _put(body: list, old: For, new: list) -> list:
