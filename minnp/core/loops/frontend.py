@@ -21,7 +21,7 @@ import numpy as onp
 
 from ..api.functions import PUBLIC
 from ..cpu.threads import prange
-from ..graph.syntax import parse
+from ..graph.syntax import copied, parse, tree_of
 from ..rows import budget
 from . import matrices
 from .arrays import LONGEST, ONE, Lazy, Masked
@@ -157,7 +157,7 @@ class Turns:
 
     def own(self, tree: Any) -> Any:
         """A part of it in which its names are marked."""
-        tree = copy.deepcopy(tree)
+        tree = copied(tree)
         for n in ast.walk(tree):
             if isinstance(n, ast.Name) and n.id in self.names:
                 n.id = f"{n.id}.{self.mark}"
@@ -3182,8 +3182,6 @@ class Translator(Building):
         return self.cast(e, kind) if e.kind.code != kind.code else E("copy", (e,), kind, e.low, e.high)
 
     def inlined(self, called: Static, args: list, kwargs: dict) -> Any:
-        from ..graph.syntax import tree_of
-
         f, source = called.value, called.source
         if isinstance(f, MethodType):
             if source is not None and source[0] == "bound":
@@ -4017,9 +4015,9 @@ def _converted(s: ast.For) -> ast.For | None:
     if not found:
         return None
     s = copy.copy(s)
-    s.target, s.body = copy.deepcopy(s.target), list(s.body)
+    s.target, s.body = copied(s.target), list(s.body)
     for x, k in found.items():
-        s.body[k] = copy.deepcopy(s.body[k])
+        s.body[k] = copied(s.body[k])
         for n in (*ast.walk(s.target), *ast.walk(s.body[k].value)):  # type: ignore[attr-defined]
             if isinstance(n, ast.Name) and n.id == x:
                 n.id = f"{x}<item>"

@@ -8,7 +8,6 @@ to say that Python is through with it.
 from __future__ import annotations
 
 import ast
-import copy
 import dis
 import weakref
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from typing import Any
 
 import numpy as onp
 
-from ..graph.syntax import FUNCTION, GENERATORS, compiled, parse, tree_of
+from ..graph.syntax import FUNCTION, GENERATORS, compiled, copied, parse, tree_of
 from ..rows.report import record
 
 
@@ -62,14 +61,15 @@ class Site:
 
     def __init__(self, tree: ast.stmt, wanted: set[str], local: set[str], shared: set[str], caught: bool) -> None:
         self.tree, self.wanted, self.local = tree, wanted, local
-        names = [n for n in ast.walk(tree) if isinstance(n, ast.Name)]
+        nodes = list(ast.walk(tree))
+        names = [n for n in nodes if isinstance(n, ast.Name)]
         self.reads = {n.id for n in names if isinstance(n.ctx, ast.Load)}
         self.stores = {n.id for n in names if isinstance(n.ctx, ast.Store)}
         self.names = sorted(self.reads | self.stores)
         self.shared = self.stores & shared
         self.first = bound_first(tree) - self.shared if isinstance(tree, (ast.For, ast.While)) else set()
         self.caught = caught or bool(self.shared)  # who sees its names may go on as well
-        calls = [n.value for n in ast.walk(tree) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
+        calls = [n.value for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
         used = [
             n.func.value.id
             for n in calls
@@ -79,7 +79,6 @@ class Site:
         few = isinstance(tree, ast.For) and isinstance(tree.iter, (ast.Tuple, ast.List))  # Python is as fast
         alone = {n for n in used if used.count(n) == every.count(n) and n in local and n not in shared}
         self.appended = set() if few else alone
-        nodes = list(ast.walk(tree))
         methods = [n.value for n in nodes if isinstance(n, ast.Attribute) and n.attr in OF_LISTS]
         displays = ast.List, ast.Tuple
         methods += [n.target for n in nodes if isinstance(n, ast.AugAssign) and isinstance(n.value, displays)]
@@ -202,9 +201,10 @@ class Rewriter(ast.NodeTransformer):
         code = function.__code__
         self.local = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
         self.depth = self.caught = 0
-        said = [n for n in ast.walk(tree) if isinstance(n, (ast.Global, ast.Nonlocal))]
+        nodes = list(ast.walk(tree))
+        said = [n for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal))]
         self.others = {name for n in said for name in n.names}  # variables of others
-        self.loads = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)]
+        self.loads = [n for n in nodes if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)]
         self.shared = {*code.co_cellvars, *code.co_freevars} | self.others
         self.handed = sorted(written_inside(tree) & {*code.co_cellvars})  # what functions made inside may write to
 
@@ -232,25 +232,27 @@ class Rewriter(ast.NodeTransformer):
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
 
     def loop(self, node: ast.For | ast.While) -> Any:
-        inside, anew = {id(n) for n in ast.walk(node)}, bound_first(node)
+        nodes = list(ast.walk(node))
+        inside, anew = {id(n) for n in nodes}, bound_first(node) if self.depth else set()
         loads = [n.id for n in self.loads if id(n) not in inside or (self.depth and n.id not in anew)]
         nested = [
             n
-            for n in ast.walk(node)
+            for n in nodes
             if isinstance(
                 n, (ast.FunctionDef, ast.Lambda, ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal, ast.Await)
             )
         ]
-        stores = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        returns = any(isinstance(n, ast.Return) for n in ast.walk(node))
-        kept = copy.deepcopy(node)
+        stores = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        returns = any(isinstance(n, ast.Return) for n in nodes)
+        writes = returns or any(isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store) for n in nodes)
+        kept = copied(node)
         self.depth += 1
         inner = self.generic_visit(node)
         self.depth -= 1
         if nested:
             what = {ast.FunctionDef: "makes a function", ast.Lambda: "makes a function"}.get(type(nested[0]))
             self.refused.append((node.lineno, what or f"has {type(nested[0]).__name__.lower()} in it"))
-        if nested or not (stores or writes(kept)):
+        if nested or not (stores or writes):
             return inner
         self.changed = True
         number = len(self.sites)
@@ -275,10 +277,6 @@ class Rewriter(ast.NodeTransformer):
         measured = parse(f"if {found} is False: {LOOP}({~number})").body[0]
         choice = ast.If(test=test, body=[inner, measured], orelse=answers or [ast.Pass()])
         out = [*before, ask, choice]
-        for s in out:
-            for n in ast.walk(s):
-                if not hasattr(n, "lineno") and isinstance(n, (ast.stmt, ast.expr)):
-                    n.lineno = node.lineno  # type: ignore[attr-defined]
         for n in [ask, *[m for a in [test, measured, *answers] for m in ast.walk(a)], *ast.walk(ask)]:
             if isinstance(n, (ast.stmt, ast.expr)):
                 n.lineno = n.end_lineno = node.lineno
@@ -486,14 +484,6 @@ def bound_first(loop: ast.For | ast.While) -> set[str]:
     return found
 
 
-def writes(tree: ast.AST) -> bool:
-    """Whether a loop assigns items, or returns."""
-    return any(
-        isinstance(n, ast.Return) or (isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
-        for n in ast.walk(tree)
-    )
-
-
 def _inside_function(text: str) -> list[ast.stmt]:
     return parse(f"def f():\n    {text}").body[0].body  # type: ignore[attr-defined]
 
@@ -520,7 +510,7 @@ def rewritten(f: Any, make: Any) -> Any:
         why = [(f.__code__.co_firstlineno, "is that of a function whose source is in no file")]
         code = _REWRITTEN[f.__code__] = (None, [], why if has_loops(f.__code__) else [])
     elif code is None:
-        rewriter = Rewriter(f, copy.deepcopy(tree))
+        rewriter = Rewriter(f, copied(tree))
         body = [rewriter.visit(s) for s in rewriter.tree.body]
         flat = [t for s in body for t in (s if isinstance(s, list) else [s])]
         new = None
@@ -531,7 +521,8 @@ def rewritten(f: Any, make: Any) -> Any:
                 decorator_list=[],
                 type_params=[],
             )
-            new = compiled(ast.copy_location(changed, tree), f.__code__, [LOOP, CALL])
+            changed = ast.fix_missing_locations(ast.copy_location(changed, tree))
+            new = compiled(changed, f.__code__, [LOOP, CALL])
         code = _REWRITTEN[f.__code__] = (new, rewriter.sites, rewriter.refused)
     new, sites, refused = code
     for line, why in refused:
