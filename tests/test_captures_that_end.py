@@ -6,6 +6,7 @@ import dataclasses
 import math
 import operator
 import pickle
+import sys
 import types
 import warnings
 
@@ -498,3 +499,18 @@ def test_operators_of_objects_that_are_no_arrays_are_their_own():
         x = np.array([1.0 + k, 5.0])
         assert f(x) == 3.0 + k
         onp.testing.assert_array_equal(g(x), (onp.asarray(x) + 1) * 2)
+
+
+def test_the_rest_of_a_function_is_not_watched():
+    seen = []
+
+    def f(x):
+        if x[0] > 9.0:
+            print(x)
+        seen.append(sys.getprofile() is None)
+        bytes(memoryview(x))
+        seen.append(sys.getprofile() is None)
+        return x * 2.0
+
+    assert jit(f)(np.ones(3)).tolist() == [2.0] * 3
+    assert seen == [False, True]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from weakref import WeakKeyDictionary
 
 import numpy as onp
@@ -9,6 +11,7 @@ import pytest
 
 import minnp.numpy as np
 from minnp import grad, jit
+from minnp.core.graph import printed
 from minnp.core.llvm import engine
 from minnp.core.loops import compiled, lowering, runtime, source
 
@@ -142,3 +145,63 @@ def test_an_error_leaves_what_was_written_before_it(builds):
         with pytest.raises(IndexError):
             f(y, 3)
         onp.testing.assert_array_equal(x, y)
+
+
+def test_nobody_watches_what_is_compiled(monkeypatch):
+    seen, affordable = [], runtime.affordable
+
+    def noted(program):
+        seen.append((sys.getprofile(), gc.get_threshold()[0]))
+        return affordable(program)
+
+    monkeypatch.setattr(runtime, "affordable", noted)
+
+    def loss(x):
+        if x[0] > 9:
+            print(x)
+        return np.sum(written(x.copy()))
+
+    before = gc.get_threshold()
+    jit(grad(loss))(np.ones(3))
+    assert seen and set(seen) == {(None, printed.RESTING)}
+    assert sys.getprofile() is None and gc.get_threshold() == before
+
+
+@pytest.fixture
+def threshold():
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10)
+    yield lambda: gc.get_threshold()[0]
+    gc.set_threshold(*before)
+
+
+def test_the_collector_rests_until_the_last_compiler_is_through(threshold):
+    enabled = gc.isenabled()
+    other = printed.collector_at_rest()
+    with pytest.raises(KeyError), printed.collector_at_rest():
+        other.__enter__()
+        assert threshold() == printed.RESTING and gc.isenabled() == enabled
+        with printed.collector_at_rest():
+            pass
+        assert threshold() == printed.RESTING
+        raise KeyError
+    assert threshold() == printed.RESTING
+    other.__exit__(None, None, None)
+    assert threshold() == 700
+
+
+def test_what_a_program_asks_of_the_collector_meanwhile_stays(threshold):
+    with printed.collector_at_rest():
+        gc.set_threshold(0)
+        with printed.collector_at_rest():
+            pass
+    assert threshold() == 0
+
+
+def test_a_child_of_a_process_that_compiles_collects(threshold):
+    compiler = printed.collector_at_rest()
+    compiler.__enter__()
+    printed._forked()
+    assert threshold() == 700
+    compiler.__exit__(None, None, None)
+    assert threshold() == 700

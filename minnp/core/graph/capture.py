@@ -63,7 +63,7 @@ from .outputs import (
     with_own,
 )
 from .placement import made_at
-from .printed import errors_seen, outputs_seen
+from .printed import errors_seen, outputs_seen, unwatched
 from .scalars import DRAWN, NUMBERS, VALUES_DECIDE, Live, causes, says
 from .signature import Static
 from .streams import drawn_at_device
@@ -427,6 +427,7 @@ class CaptureTrace(Trace):
         self.left, self.ended = why, True
         self.finish()
         capture.set(None)
+        unwatched()  # nobody asks any more
 
     def shares(self, value: Any) -> bool:
         """Whether an input shares memory with another one, or with an array outside: a write to it changes both, which

@@ -4,7 +4,9 @@ files, and which errors it may catch."""
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
+import os
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -58,18 +60,72 @@ def errors_seen(told: Callable[[BaseException], None]) -> Iterator[None]:
         sys.settrace(None)
 
 
-@contextlib.contextmanager
-def unseen() -> Iterator[None]:
-    """Look at no output meanwhile: of code that compiles, each call of which would take longer."""
+def unwatched() -> Any:
+    """Look at outputs no more. Returns what did, for sys.setprofile, if anything of ours did."""
     look = sys.getprofile()
     if getattr(look, "__module__", "") != __name__:
-        yield
-        return
+        return None
     sys.setprofile(None)
+    return look
+
+
+@contextlib.contextmanager
+def compiling() -> Iterator[None]:
+    """Around code of ours that compiles, each call of which would take longer if outputs were looked at meanwhile. The
+    garbage collector rests, too."""
+    look = unwatched()
     try:
+        with collector_at_rest():
+            yield
+    finally:
+        if look is not None:
+            sys.setprofile(look)
+
+
+RESTING = 1 << 30  # gc's first threshold while anybody compiles: no number of objects starts a collection
+_compilers: set[object] = set()
+_threshold = gc.get_threshold()[0]  # what it is else
+
+
+@contextlib.contextmanager
+def collector_at_rest() -> Iterator[None]:
+    """No garbage collection begins by itself meanwhile, in any thread. Compiling makes many objects, few of them are
+    garbage, and looking through all that there are again and again is a tenth of the time of a function's first call.
+
+    It is the threshold that changes, and it comes back when the last thread is through, unless somebody else has set
+    it: whether the collector is enabled is the program's own to ask and to change at any time.
+    """
+    me = object()
+    try:
+        _compilers.add(me)
+        _rest()
         yield
     finally:
-        sys.setprofile(look)
+        _compilers.discard(me)
+        _wake()
+
+
+def _rest() -> None:
+    global _threshold
+    if (now := gc.get_threshold()[0]) != RESTING:
+        _threshold = now
+        gc.set_threshold(RESTING)
+
+
+def _wake() -> None:
+    # no lock: a thread that begins to compile between these two lines has its collections, and nothing else is lost
+    if not _compilers and gc.get_threshold()[0] == RESTING:
+        gc.set_threshold(_threshold)
+
+
+def _forked() -> None:
+    """In the child of a process that forks, the other threads compile no more."""
+    _compilers.clear()
+    _wake()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 
 def _ours(frame: FrameType | None) -> bool:

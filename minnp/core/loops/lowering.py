@@ -18,6 +18,7 @@ from typing import Any
 
 from ..compiled import team
 from ..cpu import products
+from ..graph.printed import compiling
 from ..llvm import functions
 from ..llvm.code import Code, Lane
 from ..llvm.engine import DATA, SHAPE, STRIDES, machine, symbol
@@ -313,6 +314,7 @@ class Lowering:
     and it ends with "long" after BRIEF steps of all its runs; `speculative`: products with what is not
     finite are not zero where the other factor is, and it ends with "nan" where a result shows that."""
 
+    @compiling()
     def __init__(
         self,
         program: Program,
@@ -408,6 +410,7 @@ class Lowering:
         return slot
 
     # -------------------------------------------------------------- the function
+    @compiling()
     def text(self) -> tuple[str, str]:
         """(the body of the built-in function, what it calls, with declarations)."""
         program = self.program

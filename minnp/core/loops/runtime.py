@@ -24,7 +24,7 @@ from ..arrays.array import ARRAY_TYPES, VirtualArray, array_of, read
 from ..arrays.devices import default_device
 from ..arrays.writing import release, write
 from ..graph.capture import CaptureTrace
-from ..graph.printed import unseen
+from ..graph.printed import compiling
 from ..graph.scalars import Live
 from ..graph.syntax import FUNCTION, tree_of
 from ..llvm import engine
@@ -115,6 +115,7 @@ CLOSURES = "captured code binds variables that functions share"  # or this is
 LARGE, MATRIX = 1 << 20, 1 << 12  # elements of an array; of one that others are multiplied with
 
 
+@compiling()
 def staged(f: Any) -> Any:
     """A function of the user's whose loops run compiled where they can; any other callable itself."""
     inner = f.__func__ if type(f) is MethodType else f
@@ -444,6 +445,7 @@ class LoopRow(Primitive):
         names = {i.name for i, of in zip(self.program.given, wanted) if of}
         return self._made(make, wanted, row)
 
+    @compiling()
     def _made(self, make: Callable, chosen: Sequence[bool], row: Callable) -> LoopRow:
         """row(make(program, the inputs chosen)), made once. Raises NotUnderstood: the reason is kept, too, but not the
         traceback, which would keep alive what the function made."""
@@ -721,11 +723,10 @@ def _handed_over(site: Site, f: Any, names: dict[str, Any]) -> dict[str, Any] | 
         if site.compiled >= (LENGTHS if of_length else MOST):
             return None
         site.compiled += 1
-        with unseen():
-            try:
-                found = _compiled(site, f, given, names, varied)
-            except Columns:
-                return _handed_over(site, f, names)
+        try:
+            found = _compiled(site, f, given, names, varied)
+        except Columns:
+            return _handed_over(site, f, names)
         if site.compiled == MOST:
             _say(site, f, f"it was compiled {MOST} times, for other objects each time: from now on it is Python's")
         variants.insert(0, found)
@@ -864,6 +865,7 @@ def _resolving(site: Site, f: Any, names: dict[str, Any]) -> Callable:
     return resolve
 
 
+@compiling()
 def _compiled(
     site: Site, f: Any, given: dict, names: dict, varied: set, by_value: bool = False, varying: frozenset = frozenset()
 ) -> Compiled:
