@@ -14,6 +14,7 @@ from minnp import grad, jit
 from minnp.core.graph import printed
 from minnp.core.llvm import engine
 from minnp.core.loops import compiled, lowering, runtime, source
+from minnp.core.loops.ir import F8, Assign, Check, Define, E, If, const
 
 pytestmark = [
     pytest.mark.host("about compiled code on NumPy's memory"),
@@ -205,3 +206,12 @@ def test_a_child_of_a_process_that_compiles_collects(threshold):
     assert threshold() == 700
     compiler.__exit__(None, None, None)
     assert threshold() == 700
+
+
+def test_variables_without_memory():
+    read, at = lambda name: E("var", (name,), F8), lambda name, e: Assign(name, e)
+    one, yes = const(1.0), const(True)
+    inner = [at("b", read("a")), at("c", read("b")), at("late", one), at("before", read("before"))]
+    body = [at("a", one), If(yes, inner, []), at("twice", one), at("twice", read("late")), Check(yes, "", (read("a"),))]
+    assert lowering.values(body) == {"a", "b", "c"}
+    assert lowering.values([Define("f", (), (), []), at("a", one)]) == set()

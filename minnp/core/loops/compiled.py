@@ -49,7 +49,7 @@ LONG = 100  # such steps of one run after which it begins anew in code that is c
 CALLED = 1000  # steps in the time of a call of it, which goes through Python
 BUG = "minnp's compiler failed, please report it"
 # Characters of LLVM's text that it compiles in a second, at its level 2 and hurried; how many an expression becomes.
-FAST, FASTER, EACH = 400_000, 640_000, 80
+FAST, FASTER, EACH = 340_000, 540_000, 56
 NOTHING: dict = {}
 SORTS = ("array", "zeros", "tape", "real", "complex", "truth", "integer", "natural", "capacity")  # loops.hpp
 COMPLEX = (complex, onp.complexfloating)

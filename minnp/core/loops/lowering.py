@@ -13,6 +13,7 @@ import os
 import platform
 import struct
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -345,6 +346,7 @@ class Lowering:
         self.defined: dict[str, Define] = {}
         self.everybodys: list[str] = []  # parameters of every function
         self.depth = "0"  # of calls
+        self.values: dict[str, str] = {}  # of variables without memory: what they are
         self.contiguous = contiguous
         self.body, self.local = program.body, {}
         if not baseline and not program.draws:
@@ -429,7 +431,10 @@ class Lowering:
         params.append("ptr noalias %slots")
         if self.baseline:
             self.declared["left"] = f"@left = global i64 {BRIEF}"
-        self.frame(arrays, program.kinds, program.moving)
+        outputs = {n for o in program.outputs for n in (o[0], *o[2:])}
+        self.values = dict.fromkeys(values(self.body) - outputs, "")
+        used = (named(self.body)[0] | outputs) - self.values.keys()
+        self.frame(arrays, [n for n in program.kinds if n in used], program.moving)
         for i in arrays if program.moving else ():
             self.heads[i.name] = self.alloca(f"{i.name}.head", "i64")
             self.put(f"store i64 1, ptr {self.heads[i.name]}")
@@ -667,7 +672,7 @@ class Lowering:
         self.put(f"store i64 {x}, ptr {self.slot(at)}")
 
     def read(self, name: str) -> str:
-        return self.do(f'load {type_of(self.program.kinds[name])}, ptr %"v.{name}"')
+        return self.values.get(name) or self.do(f'load {type_of(self.program.kinds[name])}, ptr %"v.{name}"')
 
     # -------------------------------------------------------------- statements
     def block(self, body: list) -> None:
@@ -677,7 +682,11 @@ class Lowering:
     def do_Assign(self, s: Assign) -> None:
         kind = self.program.kinds[s.name]
         assert kind.code == s.value.kind.code, (s, kind)
-        self.put(f'store {type_of(kind)} {self.value(s.value)}, ptr %"v.{s.name}"')
+        value = self.value(s.value)
+        if s.name in self.values:
+            self.values[s.name] = value
+        else:
+            self.put(f'store {type_of(kind)} {value}, ptr %"v.{s.name}"')
 
     def do_Store(self, s: Store) -> None:
         kind = self.program.arrays[s.array].kind
@@ -1583,12 +1592,38 @@ def strong_zero(e: E) -> E | None:
     return a.args[0] if repr(b.args[0]) == repr(b.args[1]) == repr(product) and divides(product) else None
 
 
+def values(body: list) -> set[str]:
+    """The variables that are assigned at one place, and read behind it alone, until the statements that it is among
+    end."""
+    every = statements(body)
+    if any(type(s) is Define for s in every):
+        return set()
+    times = Counter(s.name for s in every if type(s) is Assign)
+    known: set[str] = set()
+    others = {s.name for s in every if type(s) is Multiply}
+
+    def look(body: list) -> None:
+        mine = []
+        for s in body:
+            for e in (*expressions(s), *(s.bounds or () if type(s) is Check else ())):
+                others.update(variables(e) - known)
+            for inner in parts(s):
+                look(inner)
+            if type(s) is Assign:
+                mine.append(s.name)
+                known.add(s.name)
+        known.difference_update(mine)
+
+    look(body)
+    return {name for name, n in times.items() if n == 1} - others
+
+
 def named(body: list) -> tuple[set[str], set[str]]:
     """The variables, and those that stand for arrays, that statements read or bind."""
     names: set[str] = set()
     moving: set[str] = set()
     for s in statements(body):
-        names |= {s.name} if type(s) is Assign else {s.var} if type(s) is For else set()
+        names |= {s.name} if type(s) in (Assign, Multiply) else {s.var} if type(s) is For else set()
         moving |= {x for x in s if isinstance(x, str)} if type(s) in (Store, View, Permute, Reshape, Bind) else set()
         if type(s) is Define:
             moving.update(s.given, s.returned)
