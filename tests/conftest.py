@@ -87,7 +87,7 @@ def pytest_collection_finish() -> None:
     Hypothesis makes a generator at its first test, and warns where such a search finds nobody who holds it."""
     from minnp.core.loops import compiled
 
-    compiled.TRIED = 0
+    compiled.TRIED = compiled.RUNS = 0
     hypothesis.given(hypothesis.strategies.none())(lambda nothing: None)()
     gc.collect()
     gc.freeze()

@@ -73,6 +73,7 @@ def builds(request, monkeypatch):
         monkeypatch.setattr(lowering, "BRIEF", FEW)
         monkeypatch.setattr(compiled, "LONG", 0)
     monkeypatch.setattr(compiled, "TRIED", 1 << 17 if request.param == "short" else 0)
+    monkeypatch.setattr(compiled, "RUNS", 0)
     build, found = compiled.Code.build, []
 
     def noted(code, contiguous, baseline):
@@ -146,6 +147,21 @@ def test_an_error_leaves_what_was_written_before_it(builds):
         with pytest.raises(IndexError):
             f(y, 3)
         onp.testing.assert_array_equal(x, y)
+
+
+def weighted(x, w):
+    y = np.zeros(len(x))
+    for i in range(1, len(x)):
+        y[i] = y[i - 1] * w[i] + x[i]
+    return y
+
+
+def test_the_part_of_a_derivative_that_a_graph_has_is_compiled_as_the_whole_was(builds):
+    gradient = jit(grad(lambda x: np.sum(weighted(x, np.ones(6)))))
+    for _ in range(4):
+        gradient(np.linspace(0.1, 1.0, 6))
+    # the loop, its derivative, and the latter without w's cotangent
+    assert builds[:3] == [True, True, compiled.TRIED > 0] or lowering.BRIEF == FEW
 
 
 def test_nobody_watches_what_is_compiled(monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from threading import get_ident
@@ -42,10 +43,12 @@ from .ir import (
 from .lowering import FIRST, MET, Layout, Lowering, NotLowered
 from .warned import asked, give, risky
 
-# Steps of baseline code, for each character of LLVM's text, before it is compiled well for another run: a hundredth of
-# the time that this takes.
-TRIED = 10
-LONG = 100  # such steps of one run after which it begins anew in code that is compiled well: a tenth of that time
+# Steps of baseline code (some five take a nanosecond), for each character of LLVM's text, before it is compiled well
+# for another run: a thousandth of the time that this takes; among its first runs, a fiftieth. Most gradients of
+# benchmarks/loops.py have to run a thousand times until it pays, but what is timed beside other ways (jit.Contest) is
+# to be compiled well by then.
+TRIED, RUNS, FIRST_TRIED = 13, 8, 300
+LONG = 1000  # such steps of one run after which it begins anew in code that is compiled well: a twentieth of that time
 CALLED = 1000  # steps in the time of a call of it, which goes through Python
 BUG = "minnp's compiler failed, please report it"
 # Characters of LLVM's text that it compiles in a second, at its level 2 and hurried; how many an expression becomes.
@@ -75,13 +78,16 @@ class Code:
     """A program, compiled for arrays that lie in memory as they are met. `call(*values, donate={})` is `run`, by the C
     part if there is one."""
 
-    def __init__(self, program: Program, failed: Callable, agreed: bool = False) -> None:
+    def __init__(self, program: Program, failed: Callable, agreed: bool = False, source: Code | None = None) -> None:
         self.program, self.layout, self.failed = program, Layout(program), failed
+        self.source = source  # of a part or a derivative: what that is of
         self.agreed = agreed  # to compile it, however long it takes: nobody can do without
         self.pack, self.back = struct.Struct(self.layout.format), struct.Struct(self.layout.back)
         self.built: dict[tuple, tuple] = {}
         # what was compiled in a tenth of the time, for the first run, and for later ones while all were short
         self.baseline: dict[tuple, tuple] = {}
+        self.runs: Counter[tuple] = Counter()  # of that, after the first
+        self.often = False  # whether it is of a function that is called often
         self.speculative = False  # whether products may be no numbers where one factor is zero (Lowering)
         self.trying = 0  # the thread of the first run; it lends no arrays
         self.warns = not agreed and any(
@@ -341,13 +347,27 @@ class Code:
         _, _, address, baseline, _ = self.machine_code(contiguous)
         return address, baseline is None and not speculative
 
+    def short(self, contiguous: tuple) -> bool:
+        """Whether all runs of baseline code, for arrays that lie so, were short."""
+        *_, left, least = self.baseline[contiguous]
+        return left.value > least[self.often or self.runs[contiguous] >= RUNS]
+
+    def begins_baseline(self) -> bool:
+        """Whether code is compiled in little time although it may run again and again: all runs were short; where there
+        were none, those of its source."""
+        if not self.built and not self.baseline:
+            return self.source is not None and self.source.begins_baseline()
+        return not self.built and all(map(self.short, [*self.baseline]))
+
     def machine_code(self, contiguous: tuple) -> tuple:
         """(the built-in function, its errors, where it begins; of baseline code how many steps it may still take, and
-        how many it has left where it is compiled well for another run; else None) for arrays that lie so."""
+        how many it has left where it is compiled well for another run: one of its first ones, or a later one; else
+        None) for arrays that lie so."""
         tried = self.baseline.get(contiguous)
         if tried is not None:
             tried[3].value -= CALLED
-        brief = self.trying == get_ident() or (tried is not None and tried[3].value > tried[4])
+            self.runs[contiguous] += 1
+        brief = self.trying == get_ident() or (self.begins_baseline() if tried is None else self.short(contiguous))
         speculative = self.speculative  # which becomes False in time, and never True
         first = brief and (contiguous, speculative) not in self.built
         built, key = (self.baseline, contiguous) if first else (self.built, (contiguous, speculative))
@@ -371,10 +391,11 @@ class Code:
         address = code.get_function_address("kernel")
         function = engine.built_in(b"loop", address, code)
         if not baseline:
-            return function, lowering.errors, address, None, 0
+            return function, lowering.errors, address, None, ()
         left = ctypes.c_int64.from_address(code.get_global_value_address("left"))
         left.value = max(left.value, LONG * len(text))
-        return function, lowering.errors, address, left, max(left.value - TRIED * len(text), 0)
+        least = [max(left.value - tried * len(text), 0) for tried in (FIRST_TRIED, TRIED)]
+        return function, lowering.errors, address, left, least
 
 
 class OfNone:

@@ -388,7 +388,8 @@ class LoopRow(Primitive):
                 program.body = proved(program.body)
             row = None
             if kept or any(type(s) is Check and s.error not in ROOM for s in statements(program.body)):
-                row = self if program is self.program else LoopRow(Code(program, lambda error, operands: None))
+                never = lambda error, operands: None
+                row = self if program is self.program else LoopRow(Code(program, never, source=self.code))
                 if row is not self:
                     row.code.sparing = functools.cache(lambda: part_of(self.code.sparing(), kept, program))
             self.slices[kept] = row, [names.index(i.name) for i in program.given]
@@ -412,7 +413,7 @@ class LoopRow(Primitive):
             return None
         key = begun, i.name
         if key not in self.derivatives:
-            row = self.derivatives[key] = LoopRow(Code(begun(self.program, i.name), failure, agreed=True))
+            row = self.derivatives[key] = LoopRow(Code(begun(self.program, i.name), failure, True, self.code))
             row.code.speculative = self.code.speculative
             row.code.sparing = functools.cache(lambda: begun_code(self.code.sparing(), i.name))
         row = self.derivatives[key]
@@ -435,7 +436,7 @@ class LoopRow(Primitive):
             if not affordable(program):
                 what = "gradient" if make is adjoint else "tangent"
                 raise NotUnderstood(f"its {what} takes more than {budget.seconds} s of compiling")
-            found = LoopRow(Code(program, failure, agreed=True))
+            found = LoopRow(Code(program, failure, True, self.code))
             if make is adjoint:
                 found.code.speculative = int(self.program.mark[1:] or 0) == 0 and deep(program)
                 found.code.sparing = functools.cache(lambda: sparing(self.program, names, program))
@@ -875,6 +876,7 @@ def _compiled(
         program = translate(site.tree, "loop", given, outside, site.wanted, by_value, varying=varying)
         program.file, program.line = f.__code__.co_filename, site.tree.lineno
         found.code = Code(program, failure)
+        found.code.often = site.optional
         found.row = LoopRow(found.code)
         if found.row.together and not site.optional:
             say(f, site.tree.lineno, found.row.together, "one thread")
@@ -906,7 +908,7 @@ def _noted(site: Site, f: Any, found: Compiled, given: dict, names: dict) -> Cod
     same = [i.name for i in program.inputs] == [i.name for i in old.inputs] and program.written == old.written
     if not same or program.outputs[:count] != old.outputs or program.results != old.results:
         return None
-    code = Code(program, failure)
+    code = Code(program, failure, source=found.code)
     code.warns = False
     return code
 
