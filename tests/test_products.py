@@ -110,6 +110,20 @@ def test_vectors_that_blas_cannot_read_are_copied_for_it(of: Any) -> None:
     onp.testing.assert_array_equal(products.matmul(a[::2, ::2], v[::2]), onp.matmul(a[::2, ::2].copy(), dense[::2]))
 
 
+def unaligned(values: onp.ndarray) -> onp.ndarray:
+    out = onp.empty(values.nbytes + 1, "u1")[1:].view(values.dtype).reshape(values.shape)
+    out[...] = values
+    return out
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+@pytest.mark.parametrize("shapes", [((100, 200), (200, 32)), ((600, 600), (600,)), ((6, 3, 70, 64), (64, 65))], ids=str)
+def test_what_begins_between_two_numbers_is_copied_for_blas(library: Any, kind: str, shapes: tuple) -> None:
+    a, b = (draw(shape, kind) for shape in shapes)
+    for x, y in itertools.product((a, unaligned(a)), (b, unaligned(b))):
+        onp.testing.assert_allclose(products.matmul(x, y), onp.matmul(a, b), rtol=0, atol=1e-3)
+
+
 def test_what_is_not_plain_is_numpys(blas: list) -> None:
     a = draw((100, 200), "f4")
     for x, y in [

@@ -405,8 +405,10 @@ def operand(a: Any) -> Any:
     """A vector or a matrix as BLAS takes it: a copy where a vector's numbers do not lie one behind the other (as a
     gradient's ones, which are one number), unless a matrix's rows or columns are dense."""
     if a.ndim == 1:
-        return a if a.strides[0] > 0 else onp.ascontiguousarray(a)
-    return a if a.ndim > 2 or layout(a) else onp.ascontiguousarray(a)
+        good = a.strides[0] > 0 and a.flags.aligned
+    else:
+        good = a.ndim > 2 or bool(layout(a))
+    return a if good else onp.require(a, requirements=("C", "A"))
 
 
 # their results are no memory of their arguments
