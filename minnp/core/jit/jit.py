@@ -579,10 +579,10 @@ class Jitted(Dispatch, Generic[P, R]):
                 plain = self.plain.get(key)
                 if self.waiting.get(key, 0) > 0 and self.useless.get(key, 0) > TRIES + 1 and plain is not None:
                     self._remember(key[0], plain.paths, set(), values)
-        if not self.captures and unrolled(self.function):
+        if not self.captures and ended not in self.as_one and unrolled(self.function):
             out = self._eager(args, kwargs)
             if name := unrolled(self.function):  # what it calls did not become a program
-                self._ends(key, f"{name} calls itself")
+                self._ends_unless_one(key, f"{name} calls itself", True)
                 self.paths.setdefault(exact, [])
             return out
         # another thread may have cleared them
@@ -739,10 +739,11 @@ class Jitted(Dispatch, Generic[P, R]):
         self.ended.add(of_any_stream(key))
         self._reports(why)
 
-    def _ends_unless_one(self, key: Any, why: str) -> None:
-        """`_ends`, but for a function with lists in loops: the next call captures it as one program, which has them."""
+    def _ends_unless_one(self, key: Any, why: str, recursive: bool = False) -> None:
+        """`_ends`, but for a function with lists in loops, or that calls one that calls itself: the next call captures
+        it as one program, which has them."""
         ended = of_any_stream(key)
-        if ended not in self.as_one and (why in (LISTS, CLOSURES) or fills_lists(self.function)):
+        if ended not in self.as_one and (recursive or why in (LISTS, CLOSURES) or fills_lists(self.function)):
             self.as_one.add(ended)
         else:
             self._ends(key, why)
