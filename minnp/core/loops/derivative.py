@@ -23,6 +23,7 @@ from typing import Any
 import numpy as onp
 
 from .blocking import read_behind
+from .extremes import shared
 from .fused import fused
 from .interchanged import interchanged
 from .ir import (
@@ -66,7 +67,7 @@ from .products import bounds, nest, positive, product, zero_where_zero
 from .simplified import adds, bound, combined, exposed, forwarded, from_zero, loads, propagated, replaced, without_dead
 
 F8 = Kind("f8")
-FLAT = {"floor", "ceil", "trunc", "rint", "floordiv"}  # whose derivative is zero
+FLAT = {"floor", "ceil", "trunc", "rint", "floordiv", "still"}  # whose derivative is zero
 AT = f"{TAPE}.at"
 
 
@@ -101,7 +102,7 @@ class _Derivative:
     """What both modes share: the program without views, and what in it depends on what is differentiated."""
 
     def __init__(self, program: Program, wanted: set[str], what: str) -> None:
-        program = iterative(program)
+        program = shared(iterative(program))
         both = {name for name in program.kinds.keys() & program.arrays.keys() if not name.endswith("!")}  # no rebound
         if both:
             raise NotUnderstood(f"the derivative of {min(both)}, an array first and a number later", program.line)
@@ -1515,7 +1516,7 @@ def partial(op: str, kind: Kind, a: Sequence, g: E, result: E | None) -> Iterato
         (p, q), (s, t) = of(c(1), c(0)), of(*of(*a[:2]))
         parts = (p, neg(q), neg(s), t) if op == "real_of_ratio" else (q, p, neg(t), neg(s))
         return iter([strong(g, mul(g, part)) for part in parts])
-    if op == "nextafter":
+    if op in ("nextafter", "valued"):
         return iter((g, c(0)))
     if op == "copysign":
         return iter((mul(g, f("copysign", f("copysign", c(1), x), mul(f("copysign", c(1), x), y))), c(0)))

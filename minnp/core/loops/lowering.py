@@ -1143,8 +1143,10 @@ class Lowering:
             return self.lies_in_order(e.args[0])
         if e.op == "held":
             return self.do(f"icmp ne ptr {self.owner(e.args[0])}, null")
-        if e.op == "copy":
+        if e.op in ("copy", "still"):
             return self.value(e.args[0])
+        if e.op == "valued":
+            return self.value(e.args[1])
         if e.op == "cast":
             return self.cast(self.value(e.args[0]), e.args[0].kind, kind)
         if e.op == "wrap":

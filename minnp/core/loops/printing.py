@@ -437,8 +437,10 @@ class Printer:
             return f"({self.name(e.args[0])} is not None)"
         if op == "dense":
             return f"{self.name(e.args[0])}.flags.c_contiguous"
-        if op == "copy":
+        if op in ("copy", "still"):
             return show(e.args[0], among)
+        if op == "valued":
+            return show(e.args[1], among)
         if op == "cast":
             return self.converted(self.bare(e.args[0]), e.kind, e.args[0].kind)
         if op == "select":
