@@ -220,3 +220,79 @@ def test_derivatives_of_batches(f, args, monkeypatch):
 )
 def test_random_programs(seed):
     assert not loop_fuzzer.differs_in_batch(seed)
+
+
+def test_numbers_that_are_kept_outside():
+    held, log = {}, []
+
+    def counts(x):
+        y = x * 1.0
+        for j, v in enumerate(x):
+            held["n"] += 1
+            y[j] = v * 2
+        return y.sum()
+
+    def inside(x):
+        y, k = x * 1.0, 0
+
+        def step(v):
+            nonlocal k
+            k += 1
+            return v * k
+
+        for j, v in enumerate(x):
+            y[j] = step(v)
+        held["n"] += k
+        return y.sum()
+
+    def differs(x):
+        y, k = x * 1.0, 0
+        for j, v in enumerate(x):
+            k += 2 if v > 0 else 1
+            y[j] = v * k
+        held["n"] = k
+        return y.sum(), k
+
+    def within(x):
+        y = x * 1.0
+        for j, v in enumerate(x):
+            if v > 0:
+                held["n"] += 1
+            y[j] = v * held["n"]
+        return y.sum()
+
+    def appends(x):
+        out, k = differs(x)
+        log.append(k)
+        return out
+
+    x = np.array([[1.0, 2.0, 3.0], [-1.0, 2.0, 3.0]])
+    for g in (lambda f: vmap(jit(f))), (lambda f: jit(vmap(f))), (lambda f: vmap(f)):
+        for f, sums in (counts, [12.0, 8.0]), (inside, [14.0, 12.0]):
+            held["n"], run = 0, g(f)
+            for call in range(1, 5):
+                onp.testing.assert_array_equal(run(x), sums)
+                assert type(held["n"]) is int and held["n"] == 3 * call  # once for all examples
+        held["n"], run = 0, g(differs)
+        for _ in range(3):
+            sums, k = run(x)
+            onp.testing.assert_array_equal(k, [6, 5])
+            onp.testing.assert_array_equal(sums, [28.0, 20.0])
+            assert type(held["n"]) is int and held["n"] == 5
+        held["n"], run = 0, g(within)
+        onp.testing.assert_array_equal(run(x), [14.0, 20.0])
+        assert type(held["n"]) is int and held["n"] == 5
+        log.clear()
+        g(appends)(x)
+        assert [type(k) for k in log] == [int] * len(log) and log[-2:] == [6, 5]
+
+    def appends_pairs(x):
+        out, k = differs(x)
+        log.append((k, 0))
+        return out
+
+    log.clear()
+    vmap(jit(appends_pairs))(x)
+    assert log[-2:] == [(6, 0), (5, 0)]
+    with pytest.raises(minnp.errors.TracedValueError, match="was kept outside the function that vmap ran"):
+        log[0][0] + 1

@@ -4321,6 +4321,7 @@ def _outputs(t: Translator, program: Program, given: dict, wanted: set[str], ite
             program.outputs.append((growing.number, [INT], "", ""))
     for source in sorted(t.found.stored, key=t.found.inputs.__getitem__):
         variable = t.found.inputs[source]
+        program.stored.add(variable)
         if variable not in t.moving:
             _output(t, program, variable, False)
         elif by_value:

@@ -310,6 +310,7 @@ class Program:
     arrays    name -> Array
     kinds     variable -> Kind in which it is kept
     moving    variables that are bound to arrays anew (Bind) -> the roots of all these
+    stored    outputs that the loop binds outside its function: globals, attributes, items
     results   [(name, moving variable)] of arrays that come out, besides those that are inputs
     returned  of each `return` of the function's: (its number, as `<returned>` has it, what it returns)
     tuples    names that stand for tuples after it
@@ -327,6 +328,7 @@ class Program:
         self.arrays: dict[str, Array] = {}
         self.kinds: dict[str, Kind] = {}
         self.moving: dict[str, frozenset[str]] = {}
+        self.stored: set[str] = set()
         self.results: list[tuple[str, str]] = []
         self.rebound: set[str] = set()
         self.shown: dict[str, dict[str, tuple[str, bool]]] = {}

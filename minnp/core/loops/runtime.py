@@ -581,7 +581,14 @@ class LoopRow(Primitive):
             x = columns[name]
             if x.dtype != kind.dtype:
                 x = bind(TABLE["astype"], (x,), {"dtype": kind.dtype})
-            numbers.append(Count(x) if kind.python and not (self.complex and kind.letter in "fc") else x)
+            if not kind.python or (self.complex and kind.letter in "fc"):
+                numbers.append(x)
+                continue
+            bits = x.view(f"u{x.itemsize}") if type(x) is Host else None  # -0.0 is another number than 0.0
+            alike = bits is not None and (bits == bits[0]).all()
+            if not alike and name in self.program.stored:  # what lies outside is one number
+                raise Uneven
+            numbers.append(x[0].item() if alike else Count(x))
         flags = [bool(shared[flag]) for *_, flag in self.program.outputs if flag]
         places = [i.name for i in self.program.given]
         memory: list = []

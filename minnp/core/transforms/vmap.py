@@ -17,6 +17,7 @@ import functools
 import gc
 import math
 import warnings
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
@@ -74,15 +75,20 @@ class Ruled(NamedTuple):
 
 class Count:
     """A number of Python's that a row made of every example (`value`, an array): a function may return it. Whoever
-    looks at it asks for one number, and so the function runs example by example."""
+    looks at it asks for one number, or keeps it: then the function runs example by example."""
 
-    __slots__ = ("trace", "value")
+    __slots__ = ("__weakref__", "trace", "value")
     __class__ = property(lambda self: TYPES[self.value.dtype.kind])  # type: ignore[assignment]  # isinstance(n, int)
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
     def asked(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.trace.alive:
+            raise errors.TracedValueError(
+                "a number that differs between the examples of a batch was kept outside the function that vmap ran, "
+                "where it is none; return it"
+            )
         raise PerExampleError(self.trace)
 
     def __getattr__(self, name: str) -> Any:
@@ -102,17 +108,19 @@ class BatchTrace(Trace):
     """One vmap over `size` examples.
 
     parted    whether the function asked for a batched value: what it did since, if it caught the error, means nothing
+    counts    references to its numbers of Python's
     indexed   whether an index is batched: rows that hold one come here although none of their arrays may be
     shown     references to views of host arrays that a batched index took
     written   (reference to an array, its _host and _value before a write batched it)
     """
 
     batched = True
-    __slots__ = ("indexed", "parted", "shown", "size", "written")
+    __slots__ = ("counts", "indexed", "parted", "shown", "size", "written")
 
     def __init__(self, size: int) -> None:
         super().__init__()
         self.size, self.parted, self.indexed = size, False, False
+        self.counts: list = []
         self.shown: list = []
         self.written: list[tuple] = []
 
@@ -135,6 +143,18 @@ class BatchTrace(Trace):
                 f"a function under vmap wrote a batched value into an array made outside it "
                 f"({h.dtype}{list(h.shape)}), where a batch has no place; make it inside the function and return it"
             )
+
+    def keeps(self) -> bool:
+        """Whether the function kept a number that differs between examples, where each has to leave its own: in lists,
+        to which the examples may append theirs, it becomes that of the first one."""
+        if any(ref() is not None for ref in self.counts):
+            gc.collect()  # numbers of the function itself may linger in cycles
+        kept = tuple(x for ref in self.counts if (x := ref()) is not None)
+        for x in kept:
+            for held in gc.get_referrers(x):
+                if type(held) is list:
+                    held[:] = [concrete(x.value).flat[0].item() if y is x else y for y in held]
+        return bool(kept)
 
     def _outliving(self) -> list[tuple]:
         return [(h, host, value) for ref, host, value in self.written if (h := ref()) is not None]
@@ -216,6 +236,7 @@ class BatchTrace(Trace):
             for o in y:
                 if type(o) is Count:
                     o.trace = self
+                    self.counts.append(weakref.ref(o))
             return type(y)(
                 Tracer(self, o, self._lies(row, o, raw, mine, values, params, f))
                 if type(o) is not Count and hasattr(o, "dtype")
@@ -580,7 +601,7 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
                 raise
         finally:
             trace.finish()
-        if trace.parted:  # also where the function caught the error: it was none of its own
+        if trace.parted or trace.keeps():  # also where the function caught the error: it was none of its own
             return _one_by_one(lambda *leaves: run(*rebuild_args(leaves), **kwargs), first, axes, size, out_axes)
         trace.check()
         return rebuild(
