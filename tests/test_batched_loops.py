@@ -261,6 +261,15 @@ def test_numbers_that_are_kept_outside():
             y[j] = v * held["n"]
         return y.sum()
 
+    def asks(x):
+        n = 0
+        for i in range(2, len(x) + 2):
+            n = n + i
+            if n > 50:
+                break
+        log.append(i)
+        return x.sum() * n + (n + 1)
+
     def appends(x):
         out, k = differs(x)
         log.append(k)
@@ -285,6 +294,9 @@ def test_numbers_that_are_kept_outside():
         log.clear()
         g(appends)(x)
         assert [type(k) for k in log] == [int] * len(log) and log[-2:] == [6, 5]
+        log.clear()
+        onp.testing.assert_array_equal(g(asks)(x), [64.0, 46.0])  # what it keeps before that is a number, too
+        assert [type(k) for k in log] == [int] * len(log) and log[-1] == 4
 
     def appends_pairs(x):
         out, k = differs(x)

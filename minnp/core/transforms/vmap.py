@@ -601,7 +601,7 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
                 raise
         finally:
             trace.finish()
-        if trace.parted or trace.keeps():  # also where the function caught the error: it was none of its own
+        if trace.keeps() or trace.parted:  # also where the function caught the error: it was none of its own
             return _one_by_one(lambda *leaves: run(*rebuild_args(leaves), **kwargs), first, axes, size, out_axes)
         trace.check()
         return rebuild(
