@@ -44,8 +44,8 @@ def literal(value: Any, dtype: onp.dtype) -> str:
 class Code:
     """Instructions of one function, for vectors of `lanes` elements (0: plain numbers)."""
 
-    def __init__(self, lanes: int, start: int = 0) -> None:
-        self.lanes, self.count, self.block = lanes, start, "entry"
+    def __init__(self, lanes: int, start: int = 0, block: str = "entry") -> None:
+        self.lanes, self.count, self.block = lanes, start, block
         self.entry: list[str] = []  # what the function does first: room on the stack
         self.lines: list[str] = []
         self.declared: dict[str, str] = {}  # name -> declaration of an intrinsic or helper

@@ -55,7 +55,7 @@ class Writer:
         self.steps = schedule(values)
         self.needed = in_memory(self.steps, results)
         self.becomes = in_place(self.steps, results) if small else {}
-        self.code = Code(0)
+        self.code = Code(0, block="start")  # behind the room on the stack (`function`)
         self.memrefs: dict[Value, MemRef] = {}
         self.accumulators: list[tuple[Reduce, onp.dtype, bool]] = []
         self.scratch, self.room, self.effort = 0, 0, 0.0
