@@ -303,6 +303,19 @@ def test_numbers_that_are_kept_outside():
         log.append((k, 0))
         return out
 
+    def halves(z):  # in a program of complex numbers
+        y = z * 1.0
+        for j, v in enumerate(z):
+            held["n"] += 0.5
+            y[j] = v * 1j
+        return y.sum()
+
+    for g in vmap(jit(halves)), jit(vmap(halves)):
+        held["n"] = 0.0
+        for call in range(1, 4):
+            onp.testing.assert_array_equal(g(x + 0j), [6j, 4j])
+            assert type(held["n"]) is float and held["n"] == 1.5 * call
+
     log.clear()
     vmap(jit(appends_pairs))(x)
     assert log[-2:] == [(6, 0), (5, 0)]

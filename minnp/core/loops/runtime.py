@@ -581,12 +581,15 @@ class LoopRow(Primitive):
             x = columns[name]
             if x.dtype != kind.dtype:
                 x = bind(TABLE["astype"], (x,), {"dtype": kind.dtype})
-            if not kind.python or (self.complex and kind.letter in "fc"):
+            stored = kind.python and name in self.program.stored
+            if not kind.python or (self.complex and kind.letter in "fc" and not stored):
                 numbers.append(x)
                 continue
-            bits = x.view(f"u{x.itemsize}") if type(x) is Host else None  # -0.0 is another number than 0.0
-            alike = bits is not None and (bits == bits[0]).all()
-            if not alike and name in self.program.stored:  # what lies outside is one number
+            alike = type(x) is Host
+            if alike:  # -0.0 is another number than 0.0
+                bits = x.view(f"u{min(x.itemsize, 8)}").reshape(size, -1)
+                alike = (bits == bits[0]).all()
+            if stored and not alike:  # what lies outside is one number
                 raise Uneven
             numbers.append(x[0].item() if alike else Count(x))
         flags = [bool(shared[flag]) for *_, flag in self.program.outputs if flag]
