@@ -11,7 +11,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import grad, jit, vmap
+from minnp import grad, jit, report, vmap
 from minnp.core.cpu import products
 from minnp.core.graph.effects import Diverged
 from minnp.core.llvm import engine, rows
@@ -558,3 +558,22 @@ def test_a_kernel_without_inputs_may_begin_with_a_function(name: str) -> None:
         for _ in range(3):
             got = onp.asarray(g(x))
         onp.testing.assert_allclose(got if got.ndim == 1 else got[:, 0], expected, rtol=1e-15)
+
+
+@compiled
+def test_code_that_llvm_finds_broken_is_numpys(monkeypatch: Any) -> None:
+    """LLVM ends the process where it is asked to compile such a function."""
+    whole = Writer.large_text
+
+    def broken(self: Any) -> Any:
+        text = whole(self)
+        wrong = "  br label %wrong\nwrong:\n  %never = phi i64 [ 0, %wrong ]\n  ret void\n"
+        return text and text._replace(body=text.body.replace("  ret void\n", wrong))
+
+    monkeypatch.setattr(Writer, "large_text", broken)
+    report(reset=True)
+    x = onp.linspace(0.0, 1.0, 100_000)
+    f = jit(lambda x: np.exp(x) * x + 1.2345)
+    for _ in range(3):
+        onp.testing.assert_allclose(f(np.asarray(x)), onp.exp(x) * x + 1.2345, rtol=1e-12)
+    assert any(engine.BUG in row["why"] for row in report())

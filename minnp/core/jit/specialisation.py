@@ -31,6 +31,7 @@ from ..passes import fuse_elementwise, optimize
 from ..rows import budget
 from ..rows.primitive import Meta, Primitive
 from ..rows.pytree import of_containers, open_tree
+from ..rows.report import record
 from ..rows.value import Buffer, Host
 from .compilation import NoTime, compile_native
 from .executor import compile_host
@@ -312,6 +313,8 @@ def lowered(graph: Graph, compiler: str, left: float | None = None) -> Graph:
             return fuse_elementwise(compile_native(graph.copy(), left))
         except native.NoRoom:  # NumPy runs it
             pass
+        except native.Refused as bug:
+            record("jit", "numpy", 0.0, (), f"{native.BUG}: {bug}")
     gather_parts(graph)
     graph.eliminate_dead_code()
     return fuse_elementwise(graph)

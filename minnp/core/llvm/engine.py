@@ -64,6 +64,10 @@ class Machine:
         plain scalar code, of which LLVM makes registers (1) and vectors (2). `hurried`: it only makes registers."""
         llvm = self.llvm
         module = llvm.parse_assembly(text)
+        try:
+            module.verify()
+        except RuntimeError as error:
+            raise Refused(str(error)) from None
         if optimise:
             target = self.target.create_target_machine(cpu=self.cpu, features=self.features, opt=optimise)
             options = llvm.create_pipeline_tuning_options(speed_level=optimise)  # 3: 1.7 times as long, for little
@@ -185,6 +189,13 @@ def build(texts: Sequence[Text]) -> list[Callable]:
         known.update(zip(missing, assemble(list(missing.values()))))
         _BUILT.update({body: known[body] for body in missing})
     return [known[t.body] for t in texts]
+
+
+BUG = "minnp's compiler failed, please report it"
+
+
+class Refused(RuntimeError):
+    """LLVM finds a function broken that we wrote: compiling it would end the process."""
 
 
 class NoRoom(MemoryError):

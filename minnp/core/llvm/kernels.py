@@ -251,7 +251,7 @@ class Large(Kernel):
                 try:
                     layout.ready(engine.build([layout.text])[0])
                     self.layouts[strides] = layout
-                except engine.NoRoom:
+                except (engine.NoRoom, engine.Refused):
                     layout = None
         if layout is None or layout.text is None:
             return self.first.run(*[onp.require(a, requirements=["C", "A"]) for a in arrays], *olds, out=out)

@@ -17,7 +17,7 @@ from ..compiled import fastpath
 from ..cpu import memory
 from ..graph.effects import Diverged
 from ..llvm import engine
-from ..llvm.engine import BUILT_IN
+from ..llvm.engine import BUG, BUILT_IN
 from ..rows import budget
 from .draws import Streams
 from .ir import (
@@ -50,7 +50,6 @@ from .warned import asked, give, risky
 TRIED, RUNS, FIRST_TRIED = 13, 8, 300
 LONG = 1000  # such steps of one run after which it begins anew in code that is compiled well: a twentieth of that time
 CALLED = 1000  # steps in the time of a call of it, which goes through Python
-BUG = "minnp's compiler failed, please report it"
 # Characters of LLVM's text that it compiles in a second, at its level 2 and hurried; how many an expression becomes.
 FAST, FASTER, EACH = 340_000, 540_000, 56
 NOTHING: dict = {}

@@ -41,7 +41,7 @@ from ..transforms.tape import GradTrace
 from ..transforms.vmap import BatchTrace, Count, Ruled, Uneven
 from .batched import Batched, batched, same
 from .building import Static
-from .compiled import BUG, Again, Code, Undrawn, Unnoted, affordable, made_by, maker
+from .compiled import Again, Code, Undrawn, Unnoted, affordable, made_by, maker
 from .counted import operations
 from .derivative import adjoint, tangent
 from .draws import REALS, WHOLES, Streams, recording, replaying
@@ -899,7 +899,7 @@ def _compiled(
         found.why = no.why
         _say(site, f, no.why, no.line)
     except (AssertionError, AttributeError, LookupError, TypeError, ValueError) as bug:  # ours: the loop is Python's
-        found.why = f"{BUG}: {type(bug).__name__}: {bug}"
+        found.why = f"{engine.BUG}: {type(bug).__name__}: {bug}"
         _say(site, f, found.why)
     outside.settle()
     return found
