@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as onp
 import pytest
 
@@ -373,3 +375,17 @@ def test_loops_that_raise_at_once_are_left_to_python(monkeypatch):
     looked.clear()
     assert g(np.ones(100_000), 100_000) == 1e5
     assert looked
+
+
+@pytest.mark.parametrize("dtype", ["f4", "i8"])
+def test_trunc_of_numbers_that_have_none(dtype):
+    def f(a):
+        s = 0
+        for v in a:
+            s += math.trunc(v)
+        return s
+
+    assert jit(f)(np.linspace(-3.5, 9.0, 20)) == f(onp.linspace(-3.5, 9.0, 20))
+    for _ in range(3):
+        with pytest.raises(TypeError, match="define __trunc__"):
+            jit(f)(np.arange(20).astype(dtype))

@@ -154,7 +154,16 @@ for _name, _instead in _ON_THE_HOST.items():
 # completion offers what is there
 ndarray.__dir__ = lambda x: [n for n in onp.ndarray.__dir__(x) if n not in _ON_THE_HOST or hasattr(x, n)]  # type: ignore
 type(ndarray).__dir__ = lambda c: [n for n in type.__dir__(c) if n not in _ON_THE_HOST or hasattr(c, n)]  # type: ignore
-VirtualArray.__trunc__ = Array.__int__  # type: ignore[attr-defined]
+
+
+def _trunc(x: Any) -> int:
+    """math.trunc of a traced number, which of NumPy's only float64 has."""
+    if not hasattr(x.dtype.type, "__trunc__"):
+        raise TypeError(f"type numpy.{x.dtype.type.__name__} doesn't define __trunc__ method")
+    return int(x)
+
+
+VirtualArray.__trunc__ = _trunc  # type: ignore[attr-defined]
 
 
 def _round(self: ndarray, ndigits: Any = None) -> Any:

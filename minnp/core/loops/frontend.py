@@ -3367,7 +3367,10 @@ class Translator(Building):
             raise self.fail(f"math.{name}")
         if name == "gcd":
             return functools.reduce(self.common_divisor, map(self.number, args), const(0))
-        x = self.temporary(self.cast(self.number(args[0]), Kind("f8", True)))
+        x = self.number(args[0])
+        if name == "trunc" and not x.kind.python and x.kind.code != "f8":
+            raise self.fail(f"math.trunc of {x.kind}, which Python refuses")
+        x = self.temporary(self.cast(x, FLOAT))
         x = E("copy", (x,), FLOAT) if x.kind != FLOAT else x
         if name in ("floor", "ceil", "trunc"):
             out = self.temporary(E(name, (x,), FLOAT))
