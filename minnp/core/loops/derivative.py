@@ -53,6 +53,7 @@ from .ir import (
     const,
     constant,
     expressions,
+    left_from,
     parts,
     places,
     read_times,
@@ -1435,16 +1436,6 @@ def sources(e: E) -> set[str]:
     if e.op in ("var", "load"):
         return {e.args[0]}
     return {name for a in e.args if isinstance(a, E) for name in sources(a)}
-
-
-def left_from(s: Any) -> list[str]:
-    """The labels that a statement leaves, and does not hold."""
-    if type(s) is Leave:
-        return [s.label]
-    inner = [x for body in parts(s) for t in body for x in left_from(t)]
-    if type(s) is Block:
-        inner = [x for x in inner if x != s.label]
-    return list(dict.fromkeys(inner))
 
 
 def cast(e: E, kind: Kind) -> E:

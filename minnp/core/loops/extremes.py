@@ -67,8 +67,7 @@ def _equal_ones(program: Program, loop: For, best: str, number: int) -> Iterator
 
         def copied(s: object) -> object:
             if type(s) is For:
-                ends = (replaced(e, known, True) for e in (s.start, s.stop))
-                start, stop = ends
+                start, stop = (replaced(e, known, True) for e in (s.start, s.stop))
                 inner = [copied(x) for x in s.body]
                 return s._replace(var=known[s.var].args[0], start=start, stop=stop, body=inner, exact=what == "look")
             if type(s) is If:

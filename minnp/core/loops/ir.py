@@ -374,6 +374,16 @@ def statements(body: list) -> list:
     return found
 
 
+def left_from(s: Any) -> list[str]:
+    """The labels that a statement leaves, and does not hold."""
+    if type(s) is Leave:
+        return [s.label]
+    inner = [x for body in parts(s) for t in body for x in left_from(t)]
+    if type(s) is Block:
+        inner = [x for x in inner if x != s.label]
+    return list(dict.fromkeys(inner))
+
+
 def defined(found: list) -> dict[Any, E]:
     """What statements make variables, and the lengths of arrays, of: what they make again is not known."""
     known: dict[Any, E] = {}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Iterable
 
 from .ir import (
     BOOL,
@@ -34,12 +33,13 @@ from .ir import (
     While,
     const,
     expressions,
-    parts,
+    left_from,
     statements,
     variables,
     walk,
 )
 from .operations import NotUnderstood
+from .simplified import bound
 
 NEXT, LEVEL, BACK = "<next>", "<level>", "<back>"  # the part that is next, how many calls are open, where they return
 
@@ -178,7 +178,7 @@ class _Machine:
         """Each part reads the variables that an earlier one of the same call assigned, and keeps those that a later one
         reads. `shared`: variables by which calls give and return."""
         bodies = [[*p.body, *p.end] for p in found]
-        own = {name for body in bodies for name in assigned(body)} | shared
+        own = {name for body in bodies for name in bound(body)} | shared
         arrays = [{s.name for s in statements(body) if type(s) in (Alloc, View, Permute, Reshape)} for body in bodies]
         for k, body in enumerate(bodies):
             used = {x for s in statements(body) for x in named(s)}
@@ -195,7 +195,7 @@ class _Machine:
             before = [
                 Assign(n, E("load", (self.stack(n, kind[n]), self.level()), kind[n])) for n in sorted(names & kept)
             ]
-            changed = sorted(kept & (set(assigned(body)) | p.first))
+            changed = sorted(kept & (bound(body) | p.first))
             after = [Store(self.stack(n, kind[n]), (self.level(),), E("var", (n,), kind[n])) for n in changed]
             p.body = [*before, *p.body, *after]
 
@@ -211,18 +211,6 @@ class _Machine:
             fields = {name: self.called(x, turn) for name, x in zip(s._fields, s) if type(x) is list}
             out.append(s._replace(**fields) if fields else s)
         return out
-
-
-def left_from(s: object) -> set[str]:
-    """The labels that a statement leaves, and does not hold."""
-    if type(s) is Leave:
-        return {s.label}
-    inner = {x for body in parts(s) for t in body for x in left_from(t)}
-    return inner - {s.label} if type(s) is Block else inner
-
-
-def assigned(body: list) -> Iterable[str]:
-    return [s.name if type(s) is Assign else s.var for s in statements(body) if type(s) in (Assign, For)]
 
 
 def named(s: object) -> set[str]:
