@@ -8,6 +8,7 @@ import minnp.numpy as np
 from minnp import grad, jit, jvp, vmap
 from minnp.core.llvm import engine
 from minnp.core.loops import whole
+from tests.derivatives import central
 
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
 
@@ -359,11 +360,6 @@ def test_derivatives_of_what_functions_write_outside(f):
     numpy.testing.assert_allclose(vmap(jit(f))(np.array(batch)), [f(b) for b in batch], rtol=1e-12)
     if engine.available():
         assert python_loops() == []
-
-
-def central(f, x, h=1e-6):
-    steps = h * numpy.eye(len(x))
-    return numpy.array([(f(x + e) - f(x - e)) / (2 * h) for e in steps])
 
 
 def test_the_variable_of_another_call_is_another_one():

@@ -7,6 +7,7 @@ import minnp
 import minnp.numpy as np
 from minnp import grad, jit, jvp, vmap
 from minnp.core.llvm import engine
+from tests.derivatives import central
 
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
 
@@ -114,15 +115,6 @@ def test_derivatives(f):
     numpy.testing.assert_allclose(vmap(jit(f))(np.array(batch)), [f(b) for b in batch], rtol=1e-12)
     if engine.available():
         assert python_loops() == [] or f is grows
-
-
-def central(f, x, h=1e-6):
-    out = numpy.zeros_like(x)
-    for k in numpy.ndindex(x.shape):
-        e = numpy.zeros_like(x)
-        e[k] = h
-        out[k] = (f(x + e) - f(x - e)) / (2 * h)
-    return out
 
 
 def test_another_length_at_the_end_in_each_call():

@@ -12,6 +12,7 @@ import minnp
 import minnp.numpy as np
 from minnp import grad, jit
 from minnp.core.llvm import engine
+from tests.derivatives import check_derivatives
 
 pytestmark = [
     pytest.mark.host("about compiled code on NumPy's memory"),
@@ -607,23 +608,8 @@ DERIVATIVES = [halved, by_horner, waves, in_for_loops, of_tuples, written, mutua
 @pytest.mark.parametrize("f", DERIVATIVES, ids=lambda f: f.__name__)
 def test_derivatives(f):
     minnp.report(reset=True)
-    x = onp.linspace(0.5, 1.2, 12)
-    t = onp.cos(x)
-    turned = lambda x, n: (grad(f)(x, n) * t).sum()
-    first, second = central(f, x), central(lambda x, n: float(turned(np.array(x), n)), x)
-    for g in (grad(f), jit(grad(f)), grad(jit(f))):
-        for _ in range(2):
-            onp.testing.assert_allclose(g(np.array(x), 0), first, rtol=1e-5, atol=1e-6)
-    onp.testing.assert_allclose(jit(grad(turned))(np.array(x), 0), second, rtol=1e-4, atol=1e-5)
-    along = minnp.jvp(lambda x: jit(f)(x, 0), (np.array(x),), (np.array(t),))[1]
-    onp.testing.assert_allclose(along, first @ t, rtol=1e-5)
-    batch = onp.stack([x, x * 0.5, x - 0.1])
-    onp.testing.assert_allclose(minnp.vmap(lambda x: jit(f)(x, 0))(np.array(batch)), [f(b, 0) for b in batch])
+    check_derivatives(f, onp.linspace(0.5, 1.2, 12))
     assert not [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
-
-
-def central(f, x, h=1e-6):
-    return onp.array([(f(x + e, 0) - f(x - e, 0)) / (2 * h) for e in h * onp.eye(len(x))])
 
 
 def test_derivatives_of_deep_calls():

@@ -5,8 +5,9 @@ import pytest
 
 import minnp
 import minnp.numpy as np
-from minnp import grad, jit, jvp, vmap
+from minnp import grad, jit
 from minnp.core.llvm import engine
+from tests.derivatives import check_derivatives
 
 pytestmark = pytest.mark.host("about compiled code on NumPy's memory")
 
@@ -91,24 +92,9 @@ PROGRAMS = [shaped, ravelled, inside, writes, to_vector, views, lengths]
 @pytest.mark.parametrize("f", [*PROGRAMS, rebound], ids=lambda f: f.__name__)
 def test_derivatives(f):
     minnp.report(reset=True)
-    x = numpy.linspace(0.5, 1.2, 24)
-    t = numpy.cos(x)
-    turned = lambda x, n: (grad(f)(x, n) * t).sum()
-    first, second = central(f, x), central(lambda x, n: float(turned(np.array(x), n)), x)
-    for g in (grad(f), jit(grad(f)), grad(jit(f))):
-        for _ in range(2):
-            numpy.testing.assert_allclose(g(np.array(x), 0), first, rtol=1e-5, atol=1e-6)
-    numpy.testing.assert_allclose(jit(grad(turned))(np.array(x), 0), second, rtol=1e-4, atol=1e-5)
-    along = jvp(lambda x: jit(f)(x, 0), (np.array(x),), (np.array(t),))[1]
-    numpy.testing.assert_allclose(along, first @ t, rtol=1e-5)
-    batch = numpy.stack([x, x * 0.5, x - 0.1])
-    numpy.testing.assert_allclose(vmap(lambda x: jit(f)(x, 0))(np.array(batch)), [f(b, 0) for b in batch])
+    check_derivatives(f, numpy.linspace(0.5, 1.2, 24))
     if engine.available() and f in PROGRAMS:
         assert not [r for r in minnp.report(reset=True) if r["function"].startswith("loop in")]
-
-
-def central(f, x, h=1e-6):
-    return numpy.array([(f(x + e, 0) - f(x - e, 0)) / (2 * h) for e in h * numpy.eye(len(x))])
 
 
 @pytest.mark.parametrize("f", [views, writes])
