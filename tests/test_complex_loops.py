@@ -13,6 +13,7 @@ import minnp
 import minnp.numpy as np
 from minnp import checkpoint, grad, jacobian, jit, jvp, vmap
 from minnp.core.llvm import engine
+from tests.derivatives import check_derivatives
 
 pytestmark = [
     pytest.mark.host("about compiled code on NumPy's memory"),
@@ -362,6 +363,42 @@ def test_the_side_of_a_branch_cut_is_numpys():
 
 
 # ------------------------------------------------------------------ random programs
+def weighted(x, n):
+    """Numbers of a loop that depend on the weights alone are no traced ones: Python may ask for them."""
+    weights, total, result = onp.array([0.5, 1.5, 0.25]), onp.float64(0.0), 0.0
+    for i in range(len(x)):
+        total += weights[i] * 0.5
+        result += x[i] ** 2 * total
+    return result * float(total)
+
+
+def turning(x, n):
+    """The same beside complex numbers of Python's, of which some depend on x."""
+    weights, total, phase, result = onp.array([0.5, 1.5, 0.25]), onp.float64(0.0), 1j, 0.0
+    for i in range(len(x)):
+        total += weights[i] * 0.5
+        phase = phase * 1j * total
+        result += x[i] ** 2 * total + (1j * x[i] ** 3 * phase).real
+    return result * float(total) + complex(total, phase.real).imag
+
+
+@pytest.mark.parametrize("f", [weighted, turning])
+def test_numbers_that_depend_on_nothing_differentiated_are_numbers(f):
+    check_derivatives(f, onp.array([0.3, 0.2, 0.5]))
+
+
+def test_an_outer_derivative_along_numbers_that_become_pythons():
+    def f(x, w):
+        total = 0.0
+        for i in range(len(x)):
+            total += x[i] ** 2 * float(w[i])
+        return total
+
+    x, w = onp.array([0.3, 0.2, 0.5]), onp.array([1.0, 2.0, 3.0])
+    outer = grad(lambda w: np.sum(grad(jit(f))(np.array(x), w)))
+    onp.testing.assert_allclose(outer(np.array(w)), 2 * x)
+
+
 class Writer:
     """Writes a function of an array of complex numbers, one of real numbers, a real and a complex number."""
 

@@ -99,6 +99,12 @@ def tangent(program: Program, wanted: set[str]) -> Program:
     return _Tangent(program, wanted).made()
 
 
+def varied(program: Program, wanted: set[str]) -> set[str]:
+    """The variables and arrays of a program that depend on those of its inputs that are wanted, by their names. Raises
+    NotUnderstood for what has no derivatives."""
+    return _Derivative(program, wanted, "variation").varied
+
+
 class _Derivative:
     """What both modes share: the program without views, and what in it depends on what is differentiated."""
 

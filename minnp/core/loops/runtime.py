@@ -43,7 +43,7 @@ from .batched import Batched, batched, same
 from .building import Static
 from .compiled import Again, Code, Undrawn, Unnoted, affordable, made_by, maker
 from .counted import operations
-from .derivative import adjoint, tangent
+from .derivative import adjoint, tangent, varied
 from .draws import REALS, WHOLES, Streams, recording, replaying
 from .errors import failure
 from .frontend import LIMIT, OTHER_LENGTHS, Columns, translate
@@ -352,16 +352,36 @@ class LoopRow(Primitive):
         with self.code.first_run():
             return bind(self, values, {})
 
-    def followed(self, ys: tuple) -> tuple:
-        """The results as a derivative follows them. Python's numbers depend on nothing that is followed, but where
-        there are complex ones: 1j * x is Python's of a float64 x."""
-        if not self.complex:
-            return ys
+    def followed(self, ys: tuple, wanted: list[bool]) -> tuple[tuple, list[bool]]:
+        """(the results as a derivative along the arguments that are `wanted` follows them, which of them it follows:
+        the arrays, and the numbers that depend on these arguments). Python's numbers do only where there are complex
+        ones: 1j * x is Python's of a float64 x."""
+        first = len(self.program.written) + len(self.program.results)
+        varied = self.varied(wanted)
+        depends = [True] * first + [name in varied for name, *_ in self.program.outputs]
+        depends += [False] * (len(ys) - len(depends))
         out = []
-        for y in ys:
-            kind = NUMPYS.get(type(y.value if type(y) is Live else y))
+        for y, follow in zip(ys, depends):
+            kind = NUMPYS.get(type(y.value if type(y) is Live else y)) if follow and self.complex else None
             out.append(y if kind is None else y.scalar(kind) if type(y) is Live else kind(y))
-        return tuple(out)
+        return tuple(out), depends
+
+    def varied(self, wanted: Sequence[bool]) -> set[str]:
+        """The numbers among the results that depend on the arguments that are `wanted`."""
+        kinds, names = self.program.kinds, [name for name, *_ in self.program.outputs]
+        if not any(kinds[name].letter in "fc" and (self.complex or not kinds[name].python) for name in names):
+            return set()
+        key = varied, *wanted
+        if key not in self.derivatives:
+            real = self.real().program
+            moving = [of for i, of in zip(self.program.given, wanted) for _ in self.parts_of(i.kind)]
+            try:
+                depend = varied(real, {i.name for i, of in zip(real.given, moving) if of})
+            except NotUnderstood:  # an outer derivative, which may be that of another program alone
+                depend = {part for part, *_ in real.outputs}
+            of = [name for name in names for _ in self.parts_of(kinds[name])]
+            self.derivatives[key] = {name for name, (part, *_) in zip(of, real.outputs, strict=True) if part in depend}
+        return self.derivatives[key]
 
     def parts(self) -> list[str]:
         """The variable, or array, that each result is of."""

@@ -224,11 +224,14 @@ def followed(row: Primitive, y: Any) -> Any:
     return y
 
 
-def all_followed(row: Any, ys: Any) -> Any:
-    """The results of a row with several as a derivative follows them."""
+def all_followed(row: Any, ys: Any, wanted: list[bool]) -> tuple[Any, list[bool]]:
+    """(the results of a row with several as a derivative along the arguments that are `wanted` follows them, which of
+    them it follows)."""
     if row.name == "loop":
-        return row.followed(ys)
-    return type(ys)([y if hasattr(y, "dtype") else followed(row, y) for y in ys])
+        ys, depends = row.followed(ys, wanted)
+    else:
+        ys, depends = type(ys)([y if hasattr(y, "dtype") else followed(row, y) for y in ys]), [True] * len(ys)
+    return ys, [d and hasattr(y, "dtype") and y.dtype.kind in INEXACT for y, d in zip(ys, depends, strict=True)]
 
 
 def carries(y: Any, depth: int = 3) -> bool:

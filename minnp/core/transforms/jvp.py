@@ -39,19 +39,19 @@ class JvpTrace(Trace):
             params = {k: v for k, v in params.items() if k != "donate"}
         several = type(y) in (tuple, list)
         if several:
-            y = all_followed(row, y)
+            y, follows = all_followed(row, y, [t is not None for t in tangents])
         elif not hasattr(y, "dtype"):
             y = followed(row, y)
         kinds = [getattr(o, "dtype", INT).kind for o in (y if several else (y,))]
-        if not any(kind in INEXACT for kind in kinds):
+        if not (any(follows) if several else kinds[0] in INEXACT):
             moving = [i for i, t in enumerate(tangents) if t is not None]
             if moving and any(kind in "OVSU" for kind in kinds):  # numbers in a form that has no tangents
                 raise no_rule(row, moving[0], primals[moving[0]].shape, primals[moving[0]].dtype)
             return y
         t = tangent(row, y, primals, tangents, params)
         if several:
-            moves = zip(y, t, kinds, strict=True)
-            return type(y)(Tracer(self, o, fit(d, o)) if kind in INEXACT else o for o, d, kind in moves)
+            moves = zip(y, t, follows, strict=True)
+            return type(y)(Tracer(self, o, fit(d, o)) if follow else o for o, d, follow in moves)
         view = None
         if row.view and type(values[0]) is Tracer and overlapping(y, values[0]):
             view = (values[0], row, kept_params(params))

@@ -23,7 +23,7 @@ from ..rows.pytree import tree_leaves
 from ..rows.state import state
 from ..rows.value import Host, Tracer, concrete, overlapping, owner
 from .cotangents import all_followed, followed
-from .tape import INEXACT, OUTPUT, GradTrace
+from .tape import OUTPUT, GradTrace
 
 
 class Recording(GradTrace):
@@ -101,8 +101,8 @@ class Recording(GradTrace):
         if type(y) in (tuple, list):
             nodes.append((row, params, parents, kept, None, None, None))
             first, out = len(nodes) - 1, []
-            for k, o in enumerate(all_followed(row, y)):
-                if hasattr(o, "dtype") and o.dtype.kind in INEXACT:
+            for k, (o, follow) in enumerate(zip(*all_followed(row, y, [p >= 0 for p in parents]), strict=True)):
+                if follow:
                     o = self._made((OUTPUT, k, (first,), None, None, o.shape, o.dtype), o)
                 out.append(o)
             return type(y)(out)

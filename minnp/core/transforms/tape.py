@@ -149,7 +149,7 @@ class GradTrace(Trace):
         nodes = self.nodes
         first = len(nodes)
         saves = row.saves
-        ys = all_followed(row, ys)
+        ys, follows = all_followed(row, ys, [p >= 0 for p in parents])
         if saves in ("in", "both"):
             arrays = [v if p >= 0 else safe(v) for v, p in zip(raw, parents)]
         else:
@@ -158,7 +158,7 @@ class GradTrace(Trace):
         nodes.append((row, params, parents, arrays, ys if saves in ("out", "both") else metas, None, None))
         out = []
         for k, y in enumerate(ys):
-            if not hasattr(y, "dtype") or y.dtype.kind not in INEXACT:
+            if not follows[k]:
                 out.append(y)
                 continue
             nodes.append((OUTPUT, k, (first,), None, None, y.shape, y.dtype))
