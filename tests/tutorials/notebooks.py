@@ -33,13 +33,13 @@ def read(script):
 
 
 def execute(notebook, folder, **options):
-    """Run the cells as Jupyter does; an error in one of them raises. Keeps no progress bars, nor when each cell ran."""
+    """Run the cells as Jupyter does; an error in one of them raises. Keeps no progress bars, nor when each cell ran,
+    nor in how many pieces it printed."""
     from nbclient import NotebookClient
 
     limits = {"timeout": 900, "startup_timeout": 300}  # a kernel is some seconds of a core that is not busy
-    client = NotebookClient(
-        notebook, resources={"metadata": {"path": str(folder)}}, record_timing=False, **limits, **options
-    )
+    kept = {"record_timing": False, "coalesce_streams": True}
+    client = NotebookClient(notebook, resources={"metadata": {"path": str(folder)}}, **kept, **limits, **options)
     client.execute()
     for cell in notebook.cells:
         if cell.cell_type == "code":
