@@ -185,8 +185,11 @@ def _binary(op: str, name: str, reflected: bool) -> Callable:
     def call(self: ndarray, other: Any) -> Any:
         if repeats and isinstance(other, SEQUENCES) and is_scalar(read(self)):
             return NotImplemented  # Python repeats the sequence, so often as __index__ says
-        if type(other) is Fraction and op in BINARY and _is_traced_float(self, other):  # of Python's floats, a float
-            self, other = TABLE["astype"](self, dtype=onp.dtype(float)), float(other)
+        if type(other) is Fraction and op in BINARY:
+            if _is_traced_float(self, other):  # of Python's floats, a float
+                self, other = TABLE["astype"](self, dtype=onp.dtype(float)), float(other)
+            elif isinstance(x := read(self), onp.generic):
+                return kernel(other, x) if reflected else kernel(x, other)
         if not reflected and _gives_way(self, other):
             if type(other).__module__ == "torch" and type(read(self)) is Tracer and not watched():
                 raise errors.TracedValueError(
