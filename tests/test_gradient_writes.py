@@ -458,3 +458,24 @@ def test_a_view_that_shows_elements_several_times_is_written_as_numpys(name: str
     for k in range(3):
         onp.testing.assert_array_equal(compiled(np.array(x), np.array(v + k)), f(onp, x, v + k))
     check_grads(lambda x, v: f(np, x, v), (np.array(x), np.array(v)), order=1)
+
+
+PLAIN = (lambda f: f, jit, grad)
+SCALARS = {
+    "an argument": lambda x: x[...].sum(),
+    "a sum": lambda x: x.sum(),
+    "an element": lambda x: x[1],
+}
+
+
+@pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.parametrize("transform", [*PLAIN, vmap])
+def test_numbers_cannot_be_written(name: str, transform: Any) -> None:
+    def f(x: Any) -> Any:
+        s = SCALARS[name](x)
+        s[()] = 5.0
+        return s
+
+    x = onp.ones((2, 3)[transform in PLAIN :])
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        transform(f)(np.array(x))

@@ -335,3 +335,14 @@ def test_norms_of_no_elements_have_gradients(ord, shape):
     value, slope = value_and_grad(lambda x: np.linalg.norm(x, ord))(np.zeros(shape))
     assert value == want
     assert slope.shape == shape
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("p", [None, -2, 1, "fro"])
+@pytest.mark.parametrize("a", [[[0, 0], [0, 0]], [[1, 1], [1, 1]], [[onp.inf, 1], [1, 2]], [[3, 1], [1, 2]]])
+def test_cond_of_singular_matrices_is_infinite(a, p):
+    a = onp.array(a, float)
+    f, want = jit(lambda a: np.linalg.cond(a, p)), onp.linalg.cond(a, p)
+    for _ in range(2):
+        onp.testing.assert_allclose(f(np.array(a)), want, rtol=1e-12)
+        assert onp.isscalar(f(np.array(a)))

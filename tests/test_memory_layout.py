@@ -155,3 +155,14 @@ def test_examples_without_axes_are_numbers_also_where_they_run_one_by_one():
     for asks in (False, True):
         got = onp.asarray(vmap(lambda i, asks=asks: f(i, asks))(np.array([2, 0])))
         onp.testing.assert_array_equal(got, [[[9, 0], [9, 0], [10, 1]], [[10, 1], [9, 0], [9, 0]]])
+
+
+def test_nditer_goes_through_memory_in_each_call():
+    def taken(a):
+        places = [it.multi_index for it in [np.nditer(a, flags=["multi_index"])] for _ in it]
+        return np.array([v.copy() for v in np.nditer(a)]), places, np.nditer(a).shape
+
+    f, a = jit(taken), onp.arange(24.0).reshape(4, 6)
+    for x in (a[::-1, :3], a[:, :3], a[:, ::2], a.T[:4, :3], a[::-1, :3]):
+        for got, want in zip(f(np.asarray(x)), taken(x), strict=True):
+            onp.testing.assert_array_equal(got, want)

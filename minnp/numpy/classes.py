@@ -114,6 +114,8 @@ def _flags_of(op_flags: Any, count: int) -> list:
 
 def _over_elements(make: Callable, listed: Any, writes: list[bool], op_dtypes: Any) -> Any:
     given = [None if a is None else as_array(a) for a in listed]
+    for a in given:
+        _ = None if a is None else a.strides  # the order is that in memory: a graph holds for arrays that lie so
     seen = [None if a is None else example(read(a)) for a in given]
     seen = [laid_out(a) if type(a) is Buffer else a for a in seen]
     with onp.errstate(all="ignore"):  # numbers that mean nothing may be cast

@@ -21,7 +21,7 @@ from .rebound import instead, rebound
 from .reductions import max_, min_, sum_
 from .selection import argsort
 from .shaping import astype, expand_dims, transpose
-from .ufuncs import absolute, not_equal, real, sign, where
+from .ufuncs import absolute, isnan, not_equal, real, sign, where
 
 la = onp.linalg
 
@@ -156,14 +156,20 @@ def _cond(x: Any, p: Any = None) -> Any:
         return NotImplemented
     if p in (None, 2, -2):
         values = factors.svdvals(x)
-        largest, smallest = values[..., 0], values[..., -1]
-        return smallest / largest if p == -2 else largest / smallest
-    try:
-        inverse = systems.inv(x)
-    except la.LinAlgError:
-        return NotImplemented  # infinite where there is none
-    out = _norm(x, p, (-2, -1)) * _norm(inverse, p, (-2, -1))
-    return out if NUMPY_2 or x.dtype.kind != "c" else astype(out, dtype=x.dtype)  # NumPy 1 answers in x's dtype
+        over, under = values[..., 0], values[..., -1]
+        if p == -2:
+            over, under = under, over
+        one, inf = map(under.dtype.type, (1, onp.inf))
+        out = where(under == 0, inf, over / where(under == 0, one, under))
+    else:
+        try:
+            inverse = systems.inv(x)
+        except la.LinAlgError:
+            return NotImplemented  # infinite where there is none
+        out = _norm(x, p, (-2, -1)) * _norm(inverse, p, (-2, -1))
+        if not NUMPY_2 and x.dtype.kind == "c":
+            out = astype(out, dtype=x.dtype)  # NumPy 1 answers in x's dtype
+    return where(isnan(out) & ~isnan(x).any(axis=(-2, -1)), out.dtype.type(onp.inf), out)[()]
 
 
 # ------------------------------------------------------------------ NumPy's own Python

@@ -47,7 +47,7 @@ from ..rows.dispatch import DEFINITIONS, Out, fact
 from ..rows.primitive import NO_PARAMS, TABLE
 from ..rows.pytree import CONTAINERS, inside, replaced
 from ..rows.state import capture, state
-from ..rows.value import STAND_INS, Buffer, Host, Tracer, Value, example, owner
+from ..rows.value import STAND_INS, Buffer, Host, Tracer, Value, example, is_scalar, owner
 from .fallback import fallback, writes_traced
 
 # Arguments that are their own value: no array can hide in them.
@@ -437,7 +437,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     else:  # its rows count themselves
         result = result if type(result) in ARRAY_TYPES else wrap(result)
     if out is ...:  # NumPy 2: an array, where it would return a scalar
-        return result if type(result) in (ndarray, tuple) else array_of(result)
+        return tuple(map(_as_array, result)) if type(result) is tuple else _as_array(result)
     if out is None:
         return result
     where = kwargs.get("where", True)
@@ -453,6 +453,11 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
         out = out[0] if type(out) is tuple else out
         return accumulated(e.name, out, result, args[1] if len(args) > 1 else kwargs.get("axis", 0))
     return write_out(e.name, out, result, "unsafe")
+
+
+def _as_array(result: Any) -> Any:
+    a = array_of(result)
+    return TABLE["copy"](a) if is_scalar(read(a)) else a
 
 
 # Keywords of which NumPy refuses some values that a definition might take

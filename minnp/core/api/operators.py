@@ -362,6 +362,10 @@ _GETITEM = Entry("getitem", operator.getitem, _getitem_definition)
 def _setitem(self: ndarray, index: Any, value: Any) -> None:
     if type(value) in ARRAY_TYPES and value._root is not None and _static(index) and _is(value, self, index):
         return  # the second half of `x[index] += y`: the view was written in place
+    current = read(self)
+    if not current.shape and is_scalar(current) and current.dtype.kind != "V":  # a record's fields can be written
+        raise TypeError(f"'numpy.{current.dtype.type.__name__}' object does not support item assignment")
+    del current  # a write on a device goes into the buffer, if nothing else holds it
     shared = shared_root(self)
     try:
         write(self, index, value)
