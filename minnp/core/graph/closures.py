@@ -104,6 +104,7 @@ DEFAULTS = ("__defaults__", "__kwdefaults__")
 MAKING = {"__new__", "__init__", "__post_init__", "__init_subclass__", "__set_name__", "__prepare__", "_missing_"}
 MAKERS = {"type", "__class__", "replace"}  # what code says that makes another object of the class of one
 SHOWING = {"__repr__", "__str__", "__format__"}
+ANNOTATING = {"__annotate__", "__annotate_func__"}  # which read all that the class has, for who asks for annotations
 SHOWERS = {"repr", "str", "print", "format", "ascii"}
 # Functions and methods in C that the rest of the program, or its user, sees something of; and what code says for them
 OUTPUTS = {"print", "write", "writelines", "writerow", "writerows", "warn", "warn_explicit", "displayhook"}
@@ -419,6 +420,8 @@ class Uses:
             return False
         if name in MAKING:
             return made
+        if name in ANNOTATING:
+            return False
         return not _generated(c, name) and (self.shows or name not in SHOWING)
 
 
