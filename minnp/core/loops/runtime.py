@@ -211,6 +211,16 @@ def converted(to: type, *args: Any) -> Any:
 def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
     known: dict[tuple, Any] = {}  # a loop, and recursion, call one function again and again
 
+    def made(g: FunctionType) -> Any:
+        make = followed if state.tapes else staged
+        key = g, g.__code__, make
+        found = known.get(key)
+        if found is None:
+            found = make(g)
+            if len(known) < MOST:
+                known[key] = found
+        return found
+
     def called(g: Any) -> Any:
         if type(g) is functools.partial:
             inner = called(g.func)
@@ -221,17 +231,14 @@ def _asking(sites: list[Site], f: Any) -> tuple[Callable, Callable]:
             own, of = (g.__func__, g.__self__) if type(g) is MethodType else (type(g).__call__, g)
             if type(own) is not FunctionType:
                 return g
-            inner = called(own)
+            inner = made(own)
             inner = inner.rewritten if type(inner) is Whole else inner
             return g if inner is own else MethodType(inner, of)
-        make = followed if state.tapes else staged
-        key = g, g.__code__, make
-        found = known.get(key)
-        if found is None:
-            found = make(g)
-            if len(known) < MOST:
-                known[key] = found
-        return found.rewritten if type(found) is Whole and found.rests() else found
+        found = made(g)
+        if type(found) is not Whole:
+            return found
+        # its method, for calls of objects go through C, and Python 3.12 allows few of them one in another
+        return found.rewritten if found.rests() else found.__call__
 
     def ask(number: int, own: Any = None) -> dict[str, Any] | bool | None:
         if number < 0:
