@@ -15,9 +15,10 @@ from ..core.rows.dispatch import defines
 from ..numpy.arguments import as_array, number, plain
 from ..numpy.indexing import tril, triu
 from ..numpy.systems import H, T, eye_like
-from .matrix_rows import FUNCTIONS, banded, factors, power, sylvester, triangular
+from .matrix_rows import FUNCTIONS, banded, eigenvectors, factors, power, sylvester, triangular
 
 la = np.linalg
+COMPLEX = onp.linalg.eigvals(onp.eye(1)).dtype.kind == "c"  # NumPy 2.5 gives complex eigenvectors for all matrices
 
 
 # ------------------------------------------------------------------ functions and equations
@@ -290,7 +291,10 @@ def _eigh_tridiagonal(d: Any, e: Any, eigvals_only: bool = False, select: str = 
 def _eig(a: Any, b: Any = None, left: bool = False, right: bool = True, *options: Any, **more: Any) -> Any:
     if b is not None or left:
         return NotImplemented
-    values, *vectors = la.eig(as_array(a)) if right else (la.eigvals(as_array(a)),)
+    a = as_array(a)
+    values, *vectors = la.eig(a) if right else (la.eigvals(a),)
+    if vectors and COMPLEX and a.dtype.kind != "c":
+        vectors = [eigenvectors(vectors[0], values)]
     values = values if values.dtype.kind == "c" else values.astype(onp.result_type(values.dtype, "F"))
     return (values, *vectors) if right else values
 

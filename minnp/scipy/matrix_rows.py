@@ -10,7 +10,7 @@ from typing import Any
 import numpy as onp
 from scipy import linalg
 
-from ..core.rows.primitive import Joint, primitive
+from ..core.rows.primitive import CONSTANT, Joint, primitive
 from ..numpy.facts import spread
 from ..numpy.indexing import tril, triu
 from ..numpy.reductions import sum_
@@ -179,4 +179,15 @@ factors = primitive(
     vjp=Joint(_lu_back),
     flops=lambda metas, params, out: metas[0].size * metas[0].shape[-1],
     samples=lambda: [((definite(),), {}), ((definite(dtype=complex),), {})],
+)
+
+
+# ------------------------------------------------------------------ eigenvectors
+eigenvectors = primitive(
+    "scipy.linalg.eigenvectors",  # eigenvectors of a real matrix, in real numbers if all its eigenvalues are
+    numpy=lambda v, w: (v if (w.imag != 0).any() else v.real).copy(),
+    vjp=[lambda g, y, v, w: g, CONSTANT],
+    saves="",
+    dynamic="dtype",
+    samples=lambda: [((square(dtype=complex), spread(3, dtype=complex)), {}), ((square(dtype=complex), spread(3)), {})],
 )
