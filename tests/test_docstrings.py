@@ -142,7 +142,7 @@ def test_the_example_of_an_error_raises_it(kind):
         pytest.skip("mxnet is installed")
     scipy = pytest.importorskip("scipy")
     pytest.importorskip("scipy.ndimage")
-    block = textwrap.dedent("\n".join(line for line in kind.__doc__.splitlines() if line.startswith(" " * 8)))
+    block = textwrap.dedent("\n".join(line for line in inspect.getdoc(kind).splitlines() if line.startswith(" " * 4)))
     scope = {"a": np.ones((3, 3)), "numpy": onp, "np": np, "minnp": minnp, "math": math, "scipy": scipy}
     scope |= {"fx": minnp.fx, "grad": minnp.grad, "jit": minnp.jit, "BackendUnsupportedError": kind}
     failing = 0

@@ -304,13 +304,25 @@ def test_helpers_of_fft():
 
 
 # ------------------------------------------------------------------ what is empty, and what is not finite
+def has_singular_values(a):
+    try:
+        return onp.linalg.svd(a, compute_uv=False) is not None
+    except onp.linalg.LinAlgError:
+        return False
+
+
 def test_gradients_of_matrices_that_are_not_finite_are_nan():
-    """LAPACK raises of NaN, and of this matrix with inf it never comes back."""
+    """LAPACK raises of NaN, and of this matrix with inf it never comes back, or in NumPy 2.5 raises, too."""
     whole = onp.array([[4.0, 1, 0], [1, 3, 1], [0, 2, 5]])
     with onp.errstate(all="ignore"):
         x = onp.array([1e200, -1e-200, 710])
         bad = onp.stack([onp.outer(x, x) + onp.eye(3), whole])
-        for f in (np.linalg.det, lambda a: np.linalg.svd(a, compute_uv=False).sum(-1)):
+        norm = lambda a: np.linalg.svd(a, compute_uv=False).sum(-1)
+        for f in (np.linalg.det, norm):
+            if f is norm and not has_singular_values(bad):
+                with pytest.raises(onp.linalg.LinAlgError, match="SVD did not converge"):
+                    grad(lambda a: norm(a).sum())(bad)
+                continue
             g = onp.asarray(grad(lambda a, f=f: f(a).sum())(bad))
             assert onp.isnan(g[0]).all()
             onp.testing.assert_allclose(g[1], grad(lambda a, f=f: f(a).sum())(whole))

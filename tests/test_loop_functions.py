@@ -189,6 +189,7 @@ def quotients(x, n):
     return z
 
 
+@pytest.mark.filterwarnings("ignore:complex\\(\\) argument 'imag' must be a real number")  # since Python 3.14
 @pytest.mark.parametrize("f", [volatility, neighbours, items, parts, quotients])
 def test_numbers_of_several_types(f):
     compiled = jit(f)
