@@ -72,7 +72,7 @@ def wrapped(prefix: str, name: str, x: Any) -> Any:
 
 def lazy(
     module: str, source: types.ModuleType, prefix: str, extra: dict[str, Any], stacklevel: int = 2
-) -> tuple[Callable, Callable, list]:
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """(__getattr__, __dir__, __all__) of `module`, whose names are those of NumPy's module `source` and of `extra`.
 
     stacklevel   how many calls above `__getattr__` NumPy's warnings about a name are shown, 2 for its caller"""

@@ -11,7 +11,7 @@ import os
 import types
 import warnings
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 def stale(library: types.ModuleType, folder: str) -> bool:
@@ -72,4 +72,7 @@ class PythonDispatch:
         """Let go of every entry."""
 
 
-Dispatch: Any = PythonDispatch if fastpath is None else fastpath.Dispatch
+if TYPE_CHECKING:  # a class whose base is Any passes for a ufunc, of which grad and vmap know no signature
+    Dispatch = PythonDispatch
+else:
+    Dispatch = PythonDispatch if fastpath is None else fastpath.Dispatch

@@ -24,6 +24,8 @@ def scaled(x: np.ndarray, by: float = 2.0) -> np.ndarray:
 
 scaled()  # E
 scaled(np.ones(3), "two")  # E
+minnp.grad(scaled)()  # E
+minnp.vmap(scaled)(np.ones(3), "two")  # E
 minnp.checkpoint(np.cumsum)(np.ones(3), too=1)  # E
 net = nn.Sequential(nn.Linear(2, 3))
 net.fitt(np.ones((1, 2)))  # E
