@@ -57,6 +57,10 @@ np.flip(x, 0)[0] = v; np.rot90(x)[0] *= v[:3]; np.fliplr(x)[1] += v -> x * x
 p, q = np.split(x, 2, axis=1); p *= v[:2]; q[0] = v[2:] -> x * x
 np.atleast_3d(x)[1, :, 0] = v; np.expand_dims(x, 0)[0, 0] *= v -> x * x
 y = x.view(); y[1] = v; y.shape = (4, 3); y[3] *= 2 -> x * x
+y = x * 1; a = y[1]; b = y.T; y.shape = (2, 6); a[1:] = v[:3]; b[0] *= v[:3]; y[1] *= 2 -> x * y.reshape(3, 4) + b.T
+a = x[1]; x.shape = (2, 6); x[0] *= 2; a[1:] = v[:3]; x.shape = (3, 4) -> x * a
+y = np.ones((3, 4)); a = y[1]; y[0] = v; b = y[:, 1]; y.shape = 12; a[:3] = x[2, :3]; b[2] = v[0] -> y * x.ravel()
+y = x[0, 0].copy(); y.flat[::2] = v[0]; y.flat[[0, 0]] = v[1:3] * y; y.flat[1:] = 5 -> x * y
 z = x.view(complex); z[1] *= v[0] + 2j * v[1]; z.imag += 1; y = (z * z).view(float); y[0] = v -> x * y
 z = x + 1j * v; y = z.view(float); y[1, ::2] = v; y[0] *= 2 -> abs(z) ** 2 + y[:, ::2]
 y = np.asarray(x); y[0] = v; z = np.asanyarray(y); z[1] = 2 * v -> x * x

@@ -96,6 +96,11 @@ def test_qr_of_every_shape(shape, mode, dtype):
     check_grads(f, (draw(*shape, dtype=dtype),))
 
 
+def test_qr_raw_is_a_plain_tuple_as_numpys():
+    raw = lambda a: np.linalg.qr(a, "raw")
+    assert type(jit(raw)(np.eye(2))) is type(raw(np.eye(2))) is tuple
+
+
 def test_qr_raw_has_no_gradient_and_says_so():
     with pytest.raises(NotImplementedError, match="'raw'"):
         grad(lambda a: np.sum(np.linalg.qr(a, "raw")[0]))(np.array(draw(3, 3)))
@@ -358,3 +363,16 @@ def test_cond_of_singular_matrices_is_infinite(a, p):
     for _ in range(2):
         onp.testing.assert_allclose(f(np.array(a)), want, rtol=1e-12)
         assert onp.isscalar(f(np.array(a)))
+
+
+# ------------------------------------------------------------------ transforms
+@pytest.mark.parametrize("s", [None, (6, 2), (3, 7)])
+@pytest.mark.parametrize("axes", [(-1, 0), (0, 0), (1, 0, 0)])
+@pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn", "fft2", "irfft2"])
+def test_a_transform_may_repeat_an_axis(name, axes, s):
+    x = draw(*[4, 5][: max(axes) + 1])
+    s = None if s is None else (*s, 4)[: len(axes)]
+    want = getattr(onp.fft, name)(x, s=s, axes=axes)
+    f = lambda x: getattr(np.fft, name)(x, s=s, axes=axes)
+    onp.testing.assert_allclose(jit(f)(np.array(x)), want, atol=1e-12)
+    check_grads(lambda x: np.sum(np.abs(f(x) - 0.3) ** 2 * weights(*want.shape)), (x,))

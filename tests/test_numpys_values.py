@@ -10,8 +10,11 @@ import numpy
 import pytest
 
 import minnp.numpy as np
-from minnp import grad, jit, vjp, vmap
+from minnp import grad, jit, policy, vjp, vmap
 from minnp.core.compiled import fastpath
+from minnp.testing import check_grads
+
+ComplexWarning = numpy.exceptions.ComplexWarning
 
 RECORD = numpy.dtype(
     {"names": ["a", "b"], "formats": ["i4", "f8"], "offsets": [4, 16], "titles": ["A", "B"], "itemsize": 32}
@@ -438,3 +441,66 @@ def test_two_corrections_of_a_variance_are_refused_when_traced():
         for way in (f, jit(f), grad(f), lambda x, f=f: vmap(f)(x[None])):
             with pytest.raises(ValueError, match="ddof and correction"):
                 way(x)
+
+
+WITHOUT_AXES = {
+    **{n: lambda x, n=n: getattr(np, n)(x, axis=0) for n in ("sum", "prod", "max", "nanprod", "cumprod", "ptp")},
+    **{f"{n} where": lambda x, n=n: getattr(np, n)(x, axis=-1, where=x > 1) for n in ("mean", "std", "var", "prod")},
+    "take": lambda x: np.take(x, [0, 0], axis=0),
+    "repeat": lambda x: np.repeat(x, 2, axis=-1),
+    "compress": lambda x: np.compress([True], x, axis=0),
+    "squeeze": lambda x: np.squeeze(x, axis=0),
+}
+
+
+@pytest.mark.parametrize("f", WITHOUT_AXES.values(), ids=WITHOUT_AXES)
+def test_an_array_without_axes_has_an_axis_0_where_it_has_one_in_numpy(f):
+    x = np.asarray(2.0)
+    want = f(x)
+    got = jit(f)(x)
+    assert type(got) is type(want) and numpy.array_equal(got, want)
+    assert numpy.array_equal(vmap(f)(np.full(3, 2.0))[2], want)
+    check_grads(f, (x,))
+
+
+@pytest.mark.parametrize("name", ["bitwise_and", "gcd", "lcm", "subtract", "divide", "fmod", "power", "left_shift"])
+def test_a_reduction_of_one_element_is_a_number_when_traced(name):
+    f = lambda x: getattr(np, name).reduce(x)
+    assert type(jit(f)(np.array([3]))) is type(f(np.array([3])))
+
+
+@pytest.mark.parametrize("name", ["add", "maximum"])
+def test_a_scan_takes_a_tuple_of_one_axis_when_traced(name):
+    for f in (
+        lambda x: getattr(np, name).accumulate(x, axis=(1,)),
+        lambda x: getattr(np, name).reduceat(x, [0, 1], axis=(1,)),
+    ):
+        x = np.array([[3.0, 1.0, 4.0], [1.0, 5.0, 9.0]])
+        assert numpy.array_equal(jit(f)(x), f(x))
+        check_grads(f, (x,))
+
+
+def test_fromiter_takes_the_real_parts_of_numpys_complex_numbers_when_traced():
+    f = lambda z: np.fromiter((v for v in z), float)
+    z = np.array([1 + 2j, 3.0])
+    with pytest.warns(ComplexWarning):
+        want = f(z)
+    with pytest.warns(ComplexWarning):
+        assert jit(f)(z).tolist() == want.tolist() == [1.0, 3.0]
+    with pytest.raises(TypeError, match="complex"):
+        jit(lambda z: np.fromiter([z[0], 1j], float))(z)
+
+
+NUMBERS_OR_ARRAYS = {
+    "vecdot": lambda x: getattr(np, "vecdot", np.dot)(x, x),
+    "isin": lambda x: np.isin(np.asarray(1.0), x),
+    "nan_to_num": lambda x: np.nan_to_num(np.array(x[0]), copy=False),
+}
+
+
+@pytest.mark.parametrize("f", NUMBERS_OR_ARRAYS.values(), ids=NUMBERS_OR_ARRAYS)
+def test_results_without_axes_are_numbers_or_arrays_as_numpys(f):
+    x = np.ones(3)
+    with policy("only_numpy"):
+        want = f(x)
+    assert type(f(x)) is type(jit(f)(x)) is type(want)

@@ -18,7 +18,7 @@ from ..core.rows.dispatch import DEFINITIONS, defines
 from ..core.rows.primitive import TABLE, Primitive, per_element, primitive
 from ..core.rows.value import Buffer, Tracer, concrete
 from . import ufuncs
-from .arguments import NOT_GIVEN, as_array, number, on_host, operand, option, plain, spelled
+from .arguments import NOT_GIVEN, as_array, number, number_of, on_host, operand, option, plain, spelled
 from .facts import NUMPY_2, WEAK, axes_of, axis_of, elementwise, sampled, spread
 from .scans import SCANNED, ufunc_accumulate, ufunc_reduce
 from .ufuncs import absolute, conjugate, equal, real, where
@@ -201,7 +201,7 @@ def _reduce(call: Callable, a: Any, axis: Any = 0, dtype: Any = None, keepdims: 
         total = slices.pop(0) if start is None else start
         for s in slices:
             total = call(total, s)
-        total = total if slices else TABLE["copy"](total)  # of one slice, which is a view
+        total = total if slices or not total.ndim else TABLE["copy"](total)  # of one slice, which is a view
         a, start = (TABLE["expand_dims"](total, axis=d) if keepdims else total), None
     return a
 
@@ -216,6 +216,7 @@ def _accumulate(call: Callable, a: Any, axis: int = 0, dtype: Any = None) -> Any
     if not a.ndim:
         raise TypeError("cannot accumulate on a scalar")
     getattr(onp, call.__name__).accumulate(onp.ones((1,) * a.ndim, a.dtype), axis, dtype)  # or NumPy's exception
+    (axis,) = axis if isinstance(axis, tuple) else (axis,)
     same = SCANS.get(call.__name__)
     if same is not None:
         return DEFINITIONS[same](a, axis=axis, dtype=dtype)
@@ -238,6 +239,7 @@ def _reduceat(call: Callable, a: Any, indices: Any, axis: int = 0, dtype: Any = 
     a, indices = as_array(a), plain(indices)
     if on_host(a):
         return wrap(getattr(onp, call.__name__).reduceat(read(a), indices, axis, dtype))
+    (axis,) = axis if isinstance(axis, tuple) and len(axis) == 1 else (axis,)
     axis = 0 if axis is None and a.ndim == 1 else axis
     like = [a.shape[i] if axis is None or i == axis % a.ndim else 1 for i in range(a.ndim)]
     ones = getattr(onp, call.__name__).reduceat(onp.ones(like, a.dtype), indices, axis, dtype)  # NumPy's exceptions
@@ -376,8 +378,9 @@ CLIP = (onp._core if NUMPY_2 else onp.core).umath.clip
 
 @defines(onp.nan_to_num, view="perhaps")
 def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
-    out = ufuncs.nan_to_num(as_array(x), nan=number(nan), posinf=number(posinf), neginf=number(neginf))
+    x = as_array(x)
+    out = ufuncs.nan_to_num(x, nan=number(nan), posinf=number(posinf), neginf=number(neginf))
     if copy:
         return out
     write(x, ..., out)
-    return x
+    return number_of(x)

@@ -404,7 +404,7 @@ def fromiter(iter: Any, dtype: Any, count: int = -1, **options: Any) -> Any:
         if not shape or any(p.ndim > len(shape) for p in parts):
             raise ValueError("setting an array element with a sequence.")
         parts = [broadcast_to(p, shape=shape) for p in parts]
-    if base.kind != "c" and any(p.dtype.kind == "c" for p in parts):
+    if base.kind != "c" and any(x.__class__ is complex for x in (*begun, *rest)):  # of NumPy's it takes the real part
         onp.array([0j], object).astype(base)  # NumPy's exception
     return stack(*[p if p.dtype == base else astype(p, dtype=base) for p in parts])
 

@@ -41,14 +41,19 @@ def axes_of(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
     return (axis_of(axis, ndim),)
 
 
+def _reduced(axis: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """The axes that a ufunc's reduction takes: NumPy's also take axis 0 or -1 of an array that has none."""
+    return () if not ndim and axis in (0, -1) else axes_of(axis, ndim)
+
+
 def kept_shape(shape: Sequence[int], axis: int | Sequence[int] | None) -> tuple[int, ...]:
     """The shape a reduction over `axis` has with keepdims=True."""
-    axes = axes_of(axis, len(shape))
+    axes = _reduced(axis, len(shape))
     return tuple(1 if i in axes else n for i, n in enumerate(shape))
 
 
 def reduced_shape(shape: Sequence[int], axis: int | Sequence[int] | None, keepdims: bool = False) -> tuple[int, ...]:
-    axes = axes_of(axis, len(shape))
+    axes = _reduced(axis, len(shape))
     if keepdims:
         return kept_shape(shape, axis)
     return tuple(n for i, n in enumerate(shape) if i not in axes)
@@ -57,7 +62,7 @@ def reduced_shape(shape: Sequence[int], axis: int | Sequence[int] | None, keepdi
 def count_of(shape: Sequence[int], axis: int | Sequence[int] | None) -> int:
     """How many elements a reduction over `axis` takes together."""
     n = 1
-    for a in axes_of(axis, len(shape)):
+    for a in _reduced(axis, len(shape)):
         n *= shape[a]
     return n
 

@@ -108,6 +108,7 @@ def _take_index(indices: Any, shape: Sequence[int], axis: int, mode: str) -> tup
 
 def _take_add(g: Any, indices: Any, shape: Sequence[int], axis: int | None = None, mode: str = "raise") -> onp.ndarray:
     """Zeros of `shape` with g added where `take` would read."""
+    axis = axis if shape else None  # NumPy takes axis 0 of an array that has none
     flat = shape if axis is not None else (count_of(shape, None),)
     return _index_add(g, flat, _take_index(indices, flat, axis or 0, mode)).reshape(shape)
 
@@ -115,7 +116,7 @@ def _take_add(g: Any, indices: Any, shape: Sequence[int], axis: int | None = Non
 def _take_accumulate(
     buffer: onp.ndarray, g: Any, x: Any, indices: Any, axis: int | None = None, mode: str = "raise"
 ) -> None:
-    if axis is None:  # of any layout: a view of all of it may not exist
+    if axis is None or not buffer.ndim:  # of any layout: a view of all of it may not exist
         flat = onp.remainder(_valid(onp.asarray(indices), buffer.size, mode), buffer.size)
         if buffer.ndim == 0:  # of which unravel_index of NumPy 1 knows nothing
             buffer += onp.sum(g)
@@ -128,7 +129,7 @@ def _take_accumulate(
 
 def _taken(metas: Sequence[Meta], params: dict) -> Meta:
     (x, indices), axis = metas, params.get("axis")
-    if axis is None:
+    if axis is None or not x.ndim:
         return Meta(indices.shape, x.dtype)
     axis = axis_of(axis, x.ndim)
     return Meta((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
@@ -254,6 +255,7 @@ triu = primitive(
 
 # ------------------------------------------------------------------ repetition
 def _repeat(g: Any, y: Any, x: Any, repeats: Any, axis: int | None = None) -> Any:
+    axis = axis if x.ndim else None  # NumPy takes axis 0 of an array that has none
     shape = x.shape if axis is not None else (x.size,)
     a = 0 if axis is None else axis_of(axis, x.ndim)
     if onp.ndim(repeats) == 0:

@@ -61,7 +61,12 @@ _spell(getattr(la, "svdvals", None), factors.svdvals, "x |")
 _named(la.slogdet, spelled(systems.slogdet, "a |"))
 _named(la.eig, spelled(factors.eig, "a |"))
 _named(la.eigh, spelled(factors.eigh, "a | UPLO"))
-_named(la.qr, spelled(factors.qr, "a | mode"))
+
+
+@defines(la.qr)
+def _qr(a: Any, mode: str = "reduced") -> Any:
+    out = factors.qr(as_array(a), mode=mode)
+    return _result_type(la.qr)(*out) if type(out) is tuple and mode != "raw" else out
 
 
 def _svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:

@@ -299,7 +299,7 @@ if hasattr(onp, "vecdot"):  # NumPy 2
     def _vecdot(a: Any, b: Any) -> Any:
         if not a.ndim or not b.ndim:
             onp.vecdot(onp.empty(a.shape), onp.empty(b.shape))  # raises
-        return matmul(_conjugate(a)[..., None, :], b[..., None])[..., 0, 0]
+        return number_of(matmul(_conjugate(a)[..., None, :], b[..., None])[..., 0, 0])
 
     def _matvec(a: Any, x: Any) -> Any:
         if a.ndim < 2 or x.ndim < 1:

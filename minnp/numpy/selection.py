@@ -94,7 +94,7 @@ nonzero, flatnonzero, argwhere = constants(
 )
 (isclose,) = constants("isclose", spread(2, 3), spread(2, 3), takes=("arrays", 2))
 allclose, array_equal = constants("allclose array_equal", spread(2, 3), spread(2, 3))
-(isin,) = constants("isin", onp.arange(4), onp.array([1, 2]))
+(isin,) = constants("isin", onp.arange(4), onp.array([1, 2]), scalar=False)
 # `==` and `!=` of what no ufunc compares: records, an array and a text.
 RECORDS = onp.array([(1, 2.0), (3, 4.0)], "i4,f8"), onp.array([(1, 2.0), (3, 5.0)], "i4,f8")
 for _name, _kernel in (("equal", operator.eq), ("not_equal", operator.ne)):

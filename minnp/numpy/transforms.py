@@ -3,7 +3,7 @@
 Each transform is linear, so its rule is its transpose (not its conjugate transpose: autograd's complex convention). The
 matrix of a complex transform is symmetric: the transpose is the transform itself, between cropping and padding.
 Half-spectrum transforms keep one of every two conjugate entries, so their transposes weigh the entries that stand for
-two by a half, or by two. All rows take NumPy's arguments, repeated axes included.
+two by a half, or by two. A transform that repeats an axis is NumPy's own code, which calls the one of one axis.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as onp
 
 from ..core.rows.dispatch import defines
 from ..core.rows.primitive import TABLE, Meta, Primitive, primitive
-from .arguments import spelled
-from .facts import NUMPY_2, spread
+from .arguments import NOT_GIVEN, as_array, spelled
+from .facts import NUMPY_2, axis_of, spread
 from .indexing import getitem
+from .rebound import rebound
 from .shaping import concatenate
 from .ufuncs import conjugate
 
@@ -58,10 +59,7 @@ def _grid(x: Any, s: Any, axes: tuple[int, ...]) -> list[int]:
 
 # ------------------------------------------------------------------ transposes
 def _transform(g: Any, y: Any, x: Any, back: Callable, s: Any, axes: Any, norm: Any) -> Any:
-    axes = _axes(x, s, axes)
-    if len(set(axes)) < len(axes) and s is not None:
-        raise NotImplementedError("fft over repeated axes has a gradient only without `s`")
-    return resized(back(g, s=None, axes=axes, norm=norm), x.shape)
+    return resized(back(g, s=None, axes=_axes(x, s, axes), norm=norm), x.shape)
 
 
 def _halves(length: int, axis: int, ndim: int, weight: float, dtype: Any) -> onp.ndarray:
@@ -165,7 +163,7 @@ fft = _row("fft", _forward, "one", ONE)
 ifft = _row("ifft", _inverse, "one", ONE)
 fft2 = _row("fft2", _forward, "two", TWO)
 ifft2 = _row("ifft2", _inverse, "two", TWO)
-fftn = _row("fftn", _forward, "many", [*MANY, ((_real,), {"axes": (1, 1)})])
+fftn = _row("fftn", _forward, "many", MANY)
 ifftn = _row("ifftn", _inverse, "many", MANY)
 
 rfft = _row("rfft", _to_half, "one", _of_kind(ONE, _real))
@@ -206,8 +204,24 @@ ifftshift = primitive(
 # ------------------------------------------------------------------ definitions
 for _names, _signature in {
     "fft ifft rfft irfft hfft ihfft": "a | n axis norm",
-    "fft2 ifft2 fftn ifftn rfft2 irfft2 rfftn irfftn": "a | s axes norm",
     "fftshift ifftshift": "x | axes",
 }.items():
     for _name in _names.split():
         defines(getattr(onp.fft, _name))(spelled(TABLE[f"fft.{_name}"], _signature))
+
+
+def _several(name: str) -> Callable:
+    function = getattr(onp.fft, name)
+    at_once, in_turn = spelled(TABLE[f"fft.{name}"], "a | s axes norm"), rebound(function)
+
+    def definition(a: Any, s: Any = None, axes: Any = NOT_GIVEN, norm: Any = None) -> Any:
+        given = {} if axes is NOT_GIVEN else {"axes": axes}
+        a = as_array(a)
+        repeats = given and axes is not None and len({axis_of(i, a.ndim) for i in axes}) < len(axes)
+        return (in_turn if repeats else at_once)(a, s=s, **given, norm=norm)
+
+    return definition
+
+
+for _name in ("fft2", "ifft2", "fftn", "ifftn", "rfft2", "irfft2", "rfftn", "irfftn"):
+    defines(getattr(onp.fft, _name))(_several(_name))

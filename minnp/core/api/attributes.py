@@ -344,7 +344,8 @@ def _host_fact(name: str) -> property:
 
 
 def _set_shape(self: ndarray, value: Any, shape: Any) -> None:
-    """Give a traced array another shape: a view is read through one more step, a root holds the reshaped value."""
+    """Give a traced array another shape: a view is read through one more step, a root holds the reshaped value, and its
+    views are read through the shape that it had."""
     if type(value) is Buffer:
         return flags.set_shape(self, value, shape)
     step = (TABLE["reshape"], {"shape": shape})
@@ -353,8 +354,15 @@ def _set_shape(self: ndarray, value: Any, shape: Any) -> None:
         raise AttributeError(flags.NO_VIEW)
     if self._root is not None:
         self._steps = (*self._steps, step)
-    elif any(type(r) in ARRAY_TYPES and r._root is self for r in gc.get_referrers(self)):
-        raise AttributeError("cannot set the shape of a traced array that has views; use x.reshape")
+    else:
+        if type(self) is ndarray:  # its host views are windows of the memory that it showed before
+            seen = self._seen.view()
+            seen.shape = shape
+            self._seen = seen
+        before = (TABLE["reshape"], {"shape": value.shape})
+        for view in gc.get_referrers(self):
+            if type(view) is VirtualArray and view._root is self:
+                view._steps = (before, *view._steps)
     self._value = reshaped
 
 
@@ -472,9 +480,10 @@ class FlatIterator(metaclass=_FlatType):
             functions.release(read(self.base))
             flat[i] = v
             return
-        shape = self.base.shape
         if _write_overlapping(self.base, i, value):
             return
+        base = self.base if self.base.ndim else self.base.reshape(-1)  # of no axes, as of one
+        shape = base.shape
         at = array_of(onp.arange(self.base.size))[index]
         if n := getattr(at, "ndim", 0) and at.size:  # NumPy repeats the values, and leaves those over
             value = stack_nested(value) if type(value) in (list, tuple) and holds_value(v) else value
@@ -483,7 +492,7 @@ class FlatIterator(metaclass=_FlatType):
                 return
             value = value[onp.arange(n) % value.size].reshape(at.shape)
         steps = [prod(shape[axis + 1 :]) for axis in range(len(shape))]
-        write(self.base, tuple([at // step % n for step, n in zip(steps, shape)]), value)
+        write(base, tuple([at // step % n for step, n in zip(steps, shape)]), value)
 
     def __delitem__(self, index: Any) -> None:
         raise TypeError("Cannot delete iterator elements")

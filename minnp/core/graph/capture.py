@@ -72,7 +72,7 @@ DECISIONS = 64  # branches on data, after which other data would hardly ever tak
 SEVERAL = 5  # bits (`bits`) of which more would make more ways than jit keeps
 # Words of errors about stand-ins, also of elements, which are Python's floats and complex numbers in NumPy
 WANTING = (VirtualArray.__name__, "__array__ method not producing an array", "has no memory to hand out")
-WANTING += ("a traced array that has views", f"not {Tracer.__name__!r}")
+WANTING += (f"not {Tracer.__name__!r}",)
 WANTING += tuple([words for t in ("float64", "complex128") for words in (f"'numpy.{t}' object", f"type {t} is not")])
 OPERANDS = (Tracer, Host, Buffer, onp.generic, int, float, complex, str, bytes, type(None))  # of arithmetic
 RECORDING = 0.5  # of what a function may take at first: the rest is for its graph

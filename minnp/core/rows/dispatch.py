@@ -6,6 +6,8 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import numpy as onp
+
 from ... import backends, errors
 from . import policy as policies
 from . import primitive as _primitive
@@ -213,7 +215,8 @@ def fall_back(row: Primitive, values: Any, params: dict, device: Any, why: str) 
 def run_on(backend: Any, row: Primitive, kernel: Callable, values: Any, params: dict, device: Any) -> Any:
     """Call a backend's kernel: on NumPy arrays where it shares the host's memory, else on its own buffers."""
     if backend.shares_host:
-        return kernel(*[v.host() if type(v) is Buffer else v for v in values], **(hosted(params) if device else params))
+        out = kernel(*[v.host() if type(v) is Buffer else v for v in values], **(hosted(params) if device else params))
+        return onp.asarray(out) if row.scalar is False and isinstance(out, onp.generic) else out
     if device is backend:
         return run_on_device(device, row, values, params)
     data = [v.data if type(v) is Buffer else device_data(v, backend) for v in values]
