@@ -159,19 +159,19 @@ def _cond(x: Any, p: Any = None) -> Any:
     x = as_array(x)
     if not x.size or x.ndim < 2:
         return NotImplemented
-    if p in (None, 2, -2):
-        values = factors.svdvals(x)
-        over, under = values[..., 0], values[..., -1]
+    singular = p in (None, 2, -2)
+    try:
+        found = factors.svdvals(x) if singular else systems.inv(x)
+    except la.LinAlgError:
+        return NotImplemented  # of what has none; NumPy knows which condition that is
+    if singular:
+        over, under = found[..., 0], found[..., -1]
         if p == -2:
             over, under = under, over
         one, inf = map(under.dtype.type, (1, onp.inf))
         out = where(under == 0, inf, over / where(under == 0, one, under))
     else:
-        try:
-            inverse = systems.inv(x)
-        except la.LinAlgError:
-            return NotImplemented  # infinite where there is none
-        out = _norm(x, p, (-2, -1)) * _norm(inverse, p, (-2, -1))
+        out = _norm(x, p, (-2, -1)) * _norm(found, p, (-2, -1))
         if not NUMPY_2 and x.dtype.kind == "c":
             out = astype(out, dtype=x.dtype)  # NumPy 1 answers in x's dtype
     return where(isnan(out) & ~isnan(x).any(axis=(-2, -1)), out.dtype.type(onp.inf), out)[()]
