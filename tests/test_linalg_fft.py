@@ -96,6 +96,16 @@ def test_qr_of_every_shape(shape, mode, dtype):
     check_grads(f, (draw(*shape, dtype=dtype),))
 
 
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5)])
+def test_pinv_and_lstsq_turn_with_the_singular_values_that_a_cutoff_leaves_out(shape, dtype):
+    a, b = draw(*shape, dtype=dtype), draw(shape[0], 2, seed=1)
+    part = lambda y: np.sum(np.abs(y - 0.3) ** 2 * weights(*y.shape))
+    assert onp.linalg.matrix_rank(onp.linalg.pinv(a, 0.6)) < min(shape)
+    check_grads(lambda a: part(np.linalg.pinv(a, 0.6)), (a,))
+    check_grads(lambda a, b: part(np.linalg.lstsq(a, b, rcond=0.6)[0]), (a, b))
+
+
 def test_qr_raw_is_a_plain_tuple_as_numpys():
     raw = lambda a: np.linalg.qr(a, "raw")
     assert type(jit(raw)(np.eye(2))) is type(raw(np.eye(2))) is tuple

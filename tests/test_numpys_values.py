@@ -492,10 +492,45 @@ def test_fromiter_takes_the_real_parts_of_numpys_complex_numbers_when_traced():
 
 
 NUMBERS_OR_ARRAYS = {
+    **{f"{n} of another dtype": lambda x, n=n: getattr(np, n)(x.sum(), dtype="f4") for n in ("asarray", "array")},
+    "require": lambda x: np.require(x.sum(), dtype=complex),
+    "real part of a Python number": lambda x: [np.real(2.0), np.imag(3)][int(x[0])],
+    **{n: lambda x, n=n: getattr(np.random.default_rng(0), n)(0.5) for n in ("exponential", "normal", "uniform")},
     "vecdot": lambda x: getattr(np, "vecdot", np.dot)(x, x),
     "isin": lambda x: np.isin(np.asarray(1.0), x),
     "nan_to_num": lambda x: np.nan_to_num(np.array(x[0]), copy=False),
 }
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i2", "f4", "f8"])
+def test_a_mean_into_integers_adds_up_in_them_under_jit_as_in_numpy(dtype):
+    x = np.array([[252, 3], [1, 200], [255, 2]], "u1")
+    f = lambda x, out: np.mean(x, axis=0, out=out)
+    assert jit(f)(x, np.zeros(2, dtype)).tolist() == f(x, np.zeros(2, dtype)).tolist()
+
+
+def test_parts_of_an_argument_that_is_a_python_number_are_pythons():
+    f = jit(lambda x: (np.real(x), np.imag(x), x.real + 1))
+    assert [(type(p), p) for p in f(2.0)] == [(float, 2.0), (float, 0.0), (float, 3.0)]
+    assert f(3.0) == (3.0, 0.0, 4.0)
+    assert [(type(p), p) for p in f(2)] == [(int, 2), (int, 0), (int, 3)]
+
+
+def test_a_number_that_is_an_array_and_a_result_is_both():
+    def f(y):
+        v = np.sinc(y)
+        return v, np.asarray(v).astype(int)
+
+    assert [str(f(2.5)), str(jit(f)(2.5))] == [str(f(2.5))] * 2
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_full_takes_values_with_more_axes_of_one_as_an_assignment(shape):
+    for value in (np.array([[[5.0]]]), np.ones((1, 1, *shape))):
+        for f in (lambda v: np.full(shape, v), lambda v: np.full_like(np.ones(shape), v)):
+            assert numpy.array_equal(jit(f)(value), f(value)) and jit(f)(value).shape == shape
+    with pytest.raises(ValueError, match="broadcast"):
+        jit(lambda v: np.full((), v))(np.ones(2))
 
 
 @pytest.mark.parametrize("f", NUMBERS_OR_ARRAYS.values(), ids=NUMBERS_OR_ARRAYS)

@@ -313,8 +313,15 @@ for _method, _definition in {
 
 
 # ------------------------------------------------------------------ functions that act like ufuncs
-defines(onp.real)(lambda val: as_array(val).real)
-defines(onp.imag)(lambda val: as_array(val).imag)
+
+
+def _part(name: str) -> Callable:
+    """The definition of np.real or np.imag: the attribute, which Python's numbers have as well."""
+    return lambda val: getattr(val if hasattr(type(val), name) else as_array(val), name)
+
+
+defines(onp.real)(_part("real"))
+defines(onp.imag)(_part("imag"))
 defines(onp.sinc)(spelled(ufuncs.sinc, "x |"))
 defines(onp.fix)(spelled(ufuncs.fix, "x |"))
 defines(

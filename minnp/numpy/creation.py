@@ -95,8 +95,10 @@ def _fill(x: Any, dtype: Any) -> Any:
 
 
 def _filled(shape: Any, value: Any) -> Any:
-    # a copy: the result is written to, one element at a time
-    return copy_(broadcast_to(value, shape=(shape,) if onp.ndim(shape) == 0 else tuple(plain(shape))), order="C")
+    shape = (shape,) if onp.ndim(shape) == 0 else tuple(plain(shape))
+    while value.ndim > len(shape) and value.shape[0] == 1:  # as in an assignment
+        value = value[0]
+    return copy_(broadcast_to(value, shape=shape), order="C")  # for the result is written to, one element at a time
 
 
 @defines(onp.arange, creates="dense", device=True)
@@ -126,7 +128,7 @@ def made_here(a: ndarray) -> ndarray:
 def _converted(x: Any, dtype: Any, copy: bool | None, ndmin: int = 0) -> Any:
     if type(x) in ARRAY_TYPES or isinstance(x, onp.ndarray):
         a = as_array(as_array(x), dtype)
-        if a.dtype == x.dtype and (copy or is_scalar(read(a))):  # a scalar becomes a new array
+        if is_scalar(read(a)) or (copy and a.dtype == x.dtype):  # a scalar becomes a new array
             a = copy_(a)
     else:
         a = as_array(x, dtype)

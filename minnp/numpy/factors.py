@@ -281,11 +281,25 @@ qr = primitive(
 
 
 # ------------------------------------------------------------------ pseudoinverse, least squares
+def _left_out(g: Any, x: Any, cutoff: Any) -> Any:
+    """What is missing in the rule of a pseudoinverse where a cutoff leaves singular values t out that are not 0: they
+    turn with those that are kept, s, by 1 / (s**2 - t**2), and not by 1 / s**2."""
+    u, s, vh = svd(x, full_matrices=False)
+    kept = s > column(onp.asarray(cutoff)) * s[..., :1]
+    pairs = column(kept) & ~row_of(kept)
+    ratio = where(pairs, row_of(s) / where(pairs, column(s), 1), 0)
+    turn = ratio * where(pairs, 1 / where(pairs, column(s * s) - row_of(s * s), 1), 0)
+    k = H(u) @ g @ H(vh)
+    return u @ (turn * (ratio * k + H(k)) + H(turn * (ratio * H(k) + k))) @ vh
+
+
 def _pinv_back(g: Any, y: Any, x: Any, hermitian: bool = False, **cutoff: Any) -> Any:
     # Golub and Pereyra 1973, equation 4.12; the rank is taken as constant
     left = T(g) - x @ (y @ T(g))
     right = T(g) - (T(g) @ y) @ x
     gx = -(T(y) @ g @ T(y)) + conjugate(left @ (y @ H(y))) + conjugate((H(y) @ y) @ right)
+    if (given := next((c for c in cutoff.values() if c is not None), None)) is not None:
+        gx = gx + conjugate(_left_out(T(g), x, given))
     return fold(gx, "L") if hermitian else gx
 
 
@@ -298,6 +312,7 @@ pinv = primitive(
         ((spread(4, 3),), {}),
         ((spread(2, 2, 3, dtype=complex),), {}),
         ((definite(),), {"hermitian": True}),
+        ((square(dtype=complex),), {"rcond": 0.5}),
     ],
 )
 
@@ -314,7 +329,8 @@ def _lstsq_left(g: Any, y: Any, a: Any, b: Any, rcond: Any = "warn" if not NUMPY
     if b.ndim == 1:
         gx, x, b = column(gx), column(x), column(b)
     inverse = pinv(a, rcond=_cutoff(a, rcond))
-    ga = _pinv_back(gx @ T(b), inverse, a) + _svdvals_back(gs, None, a)
+    given = {} if rcond in (None, "warn", -1) else {"rcond": rcond}
+    ga = _pinv_back(gx @ T(b), inverse, a, **given) + _svdvals_back(gs, None, a)
     if squares.size:
         ga = ga - (2 * conjugate(b - a @ x) * gr) @ T(x)
     return ga

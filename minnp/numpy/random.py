@@ -63,7 +63,11 @@ def _refused(base: type, name: str, width: Any, *parameters: Any) -> None:
         getattr(stream, name)(*[_onp.asarray(concretize(p, Constant)) for p in parameters])
 
 
-def _complex(*parameters: Any) -> bool:
+def _numpys(*parameters: Any) -> bool:
+    """Whether NumPy draws with these parameters itself: numbers that stay what they are, of which it gives a number of
+    Python's, or complex ones, of which it warns, or which it refuses."""
+    if all(type(p) in (int, float) for p in parameters):
+        return True
     return any(isinstance(p, complex) or getattr(getattr(p, "dtype", None), "kind", "") == "c" for p in parameters)
 
 
@@ -80,7 +84,7 @@ def _definitions(draw: Callable, base: type) -> dict[str, Callable]:
 
     def located(name: str) -> Callable:
         def definition(loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-            if _complex(loc, scale):  # of which NumPy warns, or which it refuses
+            if _numpys(loc, scale):
                 return draw(name, loc, scale, size)
             _refused(base, name, scale, loc, scale)
             return loc + scale * draw(name, 0.0, 1.0, _shape(size, loc, scale))
@@ -89,7 +93,7 @@ def _definitions(draw: Callable, base: type) -> dict[str, Callable]:
 
     def scaled(name: str) -> Callable:
         def definition(scale: Any = 1.0, size: Any = None) -> Any:
-            if _complex(scale):
+            if _numpys(scale):
                 return draw(name, scale, size)
             _refused(base, name, scale, scale)
             return scale * draw(name, 1.0, _shape(size, scale))
@@ -98,7 +102,7 @@ def _definitions(draw: Callable, base: type) -> dict[str, Callable]:
 
     def uniform(low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         low, high = (as_array(v) if isinstance(v, (list, tuple)) else v for v in (low, high))
-        if _complex(low, high):
+        if _numpys(low, high):
             return draw("uniform", low, high, size)
         _refused(base, "uniform", high - low, low, high)
         return low + (high - low) * draw("uniform", 0.0, 1.0, _shape(size, low, high))

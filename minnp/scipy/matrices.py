@@ -134,10 +134,13 @@ def _norm(a: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, che
 
 @defines(linalg.pinv)
 def _pinv(a: Any, *, atol: Any = None, rtol: Any = None, return_rank: bool = False, check_finite: bool = True) -> Any:
+    if atol is not None:
+        return NotImplemented
     a = as_array(a)
-    rank = la.matrix_rank(a, rtol) if return_rank else None
-    inverse = la.pinv(a, max(a.shape[-2:]) * onp.finfo(a.dtype).eps if rtol is None else rtol)
-    return (inverse, rank) if return_rank else inverse
+    cutoff = {"rcond": max(a.shape[-2:]) * onp.finfo(a.dtype).eps if rtol is None else rtol}
+    inverse = la.pinv(a, **cutoff)
+    s = la.svd(a, compute_uv=False) if return_rank else None
+    return inverse if s is None else (inverse, np.sum(s > cutoff["rcond"] * s[..., :1], axis=-1))
 
 
 # ------------------------------------------------------------------ factors

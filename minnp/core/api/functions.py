@@ -420,7 +420,7 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
     result = _defined(e, args, kwargs)
     if computes and result is not NotImplemented:
         natural = getattr(values[0] if "dtype" in kwargs and rule.sums else result, "dtype", None)
-        if natural not in (None, out.dtype) and ends_capture(f"np.{e.name} computes in the dtype of `out`"):
+        if natural is not None and natural != out.dtype and ends_capture(f"np.{e.name} computes in the dtype of `out`"):
             return _invoke(e, *said)
     if result is NotImplemented:
         if writes_traced(e, values, options) and ends_capture(f"np.{e.name} writes to an array, as no row does"):

@@ -47,6 +47,9 @@ class Live:
         self.trace, self.value, self.node, self.sources = trace, value, node, sources
         node.meta.update(value=Meta((), onp.dtype(type(value))), weak=True, kind="object")
 
+    real = property(lambda self: +self)
+    imag = property(lambda self: self.value.imag)  # 0, of its type
+
     def fixed(self) -> Any:
         """The number; the graph being captured holds for it alone."""
         if self.trace.alive:

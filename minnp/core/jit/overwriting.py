@@ -105,7 +105,9 @@ def read_arguments(graph: Graph) -> None:
     """Let what is only read of a copy of an argument be read where the argument lies, if it lies in C order."""
     for copy in graph.find_nodes(op="call_function", target=TABLE["copy"]):
         source, value = copy.args[0], copy.meta.get("value")
-        if source.op != "placeholder" or copy.kwargs != {"order": "C"} or type(value) is not Meta or not value.shape:
+        if not isinstance(source, Node) or source.op != "placeholder":
+            continue
+        if copy.kwargs != {"order": "C"} or type(value) is not Meta or not value.shape:
             continue
         if not leaves(copy):
             copy.target, copy.kwargs = onp.ascontiguousarray, {}
