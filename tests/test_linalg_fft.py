@@ -4,7 +4,7 @@ import numpy as onp
 import pytest
 
 import minnp.numpy as np
-from minnp import grad, hessian, hvp, jit, value_and_grad, vjp
+from minnp import grad, hessian, hvp, jit, jvp, value_and_grad, vjp
 from minnp.testing import check_grads
 
 
@@ -72,7 +72,8 @@ def test_repeated_values_have_finite_gradients_of_what_is_well_defined():
         onp.testing.assert_allclose(onp.asarray(grad(f)(np.array(a))), 2 * a, atol=1e-12)
     # a function of the space of the repeated value, not of the basis LAPACK chose for it
     projector = lambda a: np.sum((lambda v: v @ v.T)(np.linalg.eigh(a)[1][:, :2]) * weights(3, 3))
-    check_grads(lambda b: projector(hermitian(b) + onp.diag([0.0, 0.0, 9.0])), (onp.diag([1.0, 1.0, 1.0]),), order=1)
+    shifted = lambda b: projector(hermitian(b) + onp.diag([0.0, 0.0, 9.0]))
+    check_grads(shifted, (onp.diag([1.0, 1.0, 1.0]),), order=1, modes=("rev",))
     singular = onp.array([[1.0, 2.0], [2.0, 4.0]])
     assert onp.isfinite(onp.asarray(grad(lambda a: np.sum(np.linalg.svd(a)[1]))(np.array(singular)))).all()
 
@@ -386,3 +387,39 @@ def test_a_transform_may_repeat_an_axis(name, axes, s):
     f = lambda x: getattr(np.fft, name)(x, s=s, axes=axes)
     onp.testing.assert_allclose(jit(f)(np.array(x)), want, atol=1e-12)
     check_grads(lambda x: np.sum(np.abs(f(x) - 0.3) ** 2 * weights(*want.shape)), (x,))
+
+
+def _exp_by_eigh(a):
+    w, v = np.linalg.eigh(a + np.swapaxes(a, -1, -2))
+    return (v * np.exp(w)) @ np.swapaxes(v, -1, -2)
+
+
+def _exp_by_eig(a):
+    w, v = np.linalg.eig(a)
+    return np.real((v * np.exp(w)) @ np.linalg.inv(v))
+
+
+def _cube_by_svd(a):
+    u, s, vh = np.linalg.svd(a)
+    return (u * s**3) @ vh
+
+
+@pytest.mark.parametrize("matrix", [_exp_by_eigh, _exp_by_eig, _cube_by_svd])
+def test_what_vectors_of_equal_values_do_together_with_them_is_not_known(matrix):
+    """These are smooth there, but their slopes are not in the gradients of the factors: NaN, and no other number."""
+    f = lambda a: np.sum(matrix(a) * weights(3, 3))
+    turn = onp.linalg.qr(draw(3, 3, seed=1))[0]
+    for a in (onp.diag([1.0, 1.0, 2.0]), turn @ onp.diag([1.0, 1.0, 2.0]) @ turn.T):
+        for g in (grad(f), jit(grad(f))):
+            assert onp.isnan(onp.asarray(g(np.array(a)))).any()
+        assert onp.isnan(jvp(f, (np.array(a),), (np.array(draw(3, 3, seed=2)),))[1])
+    check_grads(f, (onp.diag([1.0, 1.5, 2.0]),))
+
+
+def test_the_polar_factor_of_equal_singular_values_has_a_gradient():
+    def polar(a):
+        u, _, vh = np.linalg.svd(a)
+        return np.sum(u @ vh * weights(3, 3))
+
+    for a in (onp.eye(3), onp.diag([2.0, 2.0, 3.0]), onp.linalg.qr(draw(3, 3))[0]):
+        check_grads(polar, (a,), order=1, modes=("rev",))

@@ -4,8 +4,13 @@ Every rule takes stacks, real or complex.
 Rules follow autograd's complex convention: a small change dx of an argument changes the loss by Re(sum(g * dx)). The
 formulas are Giles, "An extended collection of matrix derivative results" (2008), extended here to complex, wide, tall,
 full and repeated cases. `cholesky`, `eigh` and `eigvalsh` read one triangle of their argument, so that triangle alone
-has a gradient. Factors that a matrix leaves free (the phase of a singular vector, a basis of a null space or of the
-space of a repeated eigenvalue) are held still: gradients are those of any function that does not depend on them.
+has a gradient. Factors that a matrix leaves free (the phase of a singular vector, a basis of a null space) are held
+still: gradients are those of any function that does not depend on them.
+
+Vectors of equal values turn into each other by the quotient of what they would do and the values' difference: 0 / 0.
+Where a function depends on the values alone, or on the space of the vectors alone, as a projection does, its gradient
+has no such term. Where it depends on both, as V f(w) V^T, the quotient has a limit that the factors' gradients do not
+tell: NaN, in forward mode wherever the vectors turn.
 """
 
 from __future__ import annotations
@@ -17,16 +22,16 @@ import numpy as onp
 
 from ..core.rows.primitive import Meta, primitive
 from .facts import NUMPY_2, spread
-from .indexing import tril
-from .reductions import all_, argmax
+from .indexing import diagonal, tril
+from .reductions import all_, any_, argmax
 from .shaping import concatenate
+from .slopes import times
 from .systems import (
     H,
     T,
     column,
     definite,
     eye_like,
-    gaps,
     inexact,
     is_complex,
     real_dtype,
@@ -35,7 +40,7 @@ from .systems import (
     solve,
     square,
 )
-from .ufuncs import absolute, conjugate, equal, imag, isfinite, real, where
+from .ufuncs import absolute, conjugate, equal, imag, isfinite, maximum, not_equal, real, where
 
 la = onp.linalg
 
@@ -49,11 +54,43 @@ def fold(g: Any, uplo: str) -> Any:
     return (g + H(g)) * strict + real(g) * eye_like(g)
 
 
+def _same(w: Any) -> Any:
+    """Which pairs of eigenvalues are equal within their rounding errors."""
+    error = float(onp.finfo(w.dtype).eps) * absolute(w).sum(axis=-1)
+    return absolute(row_of(w) - column(w)) <= column(column(error))
+
+
+def _flows(gw: Any, *gvs: Any) -> Any:
+    """For which pairs of values something flows both to one of the two and to a vector of theirs."""
+    values, vectors = not_equal(gw, 0), any_(not_equal(concatenate(*gvs, axis=-2), 0), axis=-2)
+    return (row_of(values) | column(values)) & (row_of(vectors) | column(vectors))
+
+
+def _apart(c: Any, w: Any, same: Any, flows: Any) -> Any:
+    """c_ij / (w_j - w_i), where the values are not the same; else 0, or NaN where something flows."""
+    off = 1 - eye_like(c)
+    quotient = where(same, 0, c / where(same, 1, row_of(w) - column(w)))
+    return where(same & flows & (off > 0), onp.nan, quotient)
+
+
+def _turned(d: Any, w: Any, same: Any) -> Any:
+    """d_ij / (w_j - w_i), where the values are not the same; else NaN, or 0 where d_ij is 0, and on the diagonal."""
+    slope = where(same, onp.nan, 1 / where(same, 1, row_of(w) - column(w)))
+    return times(d, where(eye_like(d) > 0, 0, slope))
+
+
 def _eigh_back(g: Any, y: Any, x: Any, UPLO: str = "L") -> Any:
     w, v = y
     gw, gv = g
-    middle = gaps(w) * (T(v) @ gv) + row_of(gw) * eye_like(v)
+    middle = _apart(T(v) @ gv, w, _same(w), _flows(gw, gv)) + row_of(gw) * eye_like(v)
     return fold(conjugate(v) @ middle @ T(v), UPLO.upper())
+
+
+def _eigh_along(t: Any, y: Any, x: Any, UPLO: str = "L") -> Any:
+    w, v = y
+    strict = tril(t, k=-1) if UPLO.upper() == "L" else T(tril(T(t), k=-1))
+    d = H(v) @ (strict + H(strict) + real(t) * eye_like(t)) @ v
+    return real(diagonal(d, axis1=-2, axis2=-1)), v @ _turned(d, w, _same(w))
 
 
 def _eigvalsh_back(g: Any, y: Any, x: Any, UPLO: str = "L") -> Any:
@@ -70,6 +107,7 @@ eigh = primitive(
     "linalg.eigh",
     numpy=lambda x, UPLO="L": tuple(la.eigh(x, UPLO)),
     vjp=[_eigh_back],
+    jvp=[_eigh_along],
     saves="out",
     shape=_values_and_vectors,
     flops=lambda metas, params, out: 9 * metas[0].size * metas[0].shape[-1],
@@ -101,9 +139,21 @@ def _eig_back(g: Any, y: Any, x: Any) -> Any:
     if is_complex(v):
         largest = _largest(v)
         gs = gs - 1j * where(largest, imag(along) / where(largest, real(v), 1), 0)
-    middle = gaps(w) * (T(v) @ gs) + row_of(gw) * eye_like(v)
+    middle = _apart(T(v) @ gs, w, _same(w), _flows(gw, gv)) + row_of(gw) * eye_like(v)
     gx = solve(T(v), middle @ T(v))
     return gx if is_complex(x) else real(gx)
+
+
+def _eig_along(t: Any, y: Any, x: Any) -> Any:
+    w, v = y
+    d = solve(v, t @ v)
+    turned = v @ _turned(d, w, _same(w))
+    along = -real((conjugate(v) * turned).sum(axis=-2, keepdims=True))
+    if is_complex(v):
+        largest = _largest(v)
+        fixed = where(largest, imag(turned) / where(largest, real(v), 1), 0)
+        along = along - 1j * fixed.sum(axis=-2, keepdims=True)
+    return diagonal(d, axis1=-2, axis2=-1), turned + v * along
 
 
 def _eigvals_back(g: Any, y: Any, x: Any) -> Any:
@@ -116,6 +166,7 @@ eig = primitive(
     "linalg.eig",
     numpy=lambda x: tuple(la.eig(x)),
     vjp=[_eig_back],
+    jvp=[_eig_along],
     flops=lambda metas, params, out: 25 * metas[0].size * metas[0].shape[-1],
     dynamic="dtype",
     samples=lambda: [
@@ -148,11 +199,12 @@ def _svd_back(g: Any, y: Any, x: Any, full_matrices: bool = True) -> Any:
     v, gv = H(vh), H(gvh)
     u1, v1, gu1, gv1 = u[..., :k], v[..., :k], gu[..., :k], gv[..., :k]
     scale = row_of(safe_divide(onp.ones((), s.dtype), s))
-    f = gaps(s * s)
     a, b = T(u1) @ gu1, T(v1) @ gv1
-    middle = (f * (a - H(a))) * row_of(s) + column(s) * (f * (b - H(b))) + row_of(gs) * eye_like(f)
+    turns, twists = (a - H(a) + b - H(b)) / 2, (a - H(a) - b + H(b)) / 2
+    middle = _apart(turns, s, _same_singular(s), _flows(gs, gu1, gv1)) + row_of(gs) * eye_like(a)
+    middle = middle + safe_divide(twists * (1 - eye_like(a)), row_of(s) + column(s))
     if is_complex(u):
-        middle = middle + 1j * imag(a) * scale * eye_like(f)
+        middle = middle + 1j * imag(a) * scale * eye_like(a)
     gx = conjugate(u1) @ middle @ T(v1)
     if m > k:
         gx = gx + ((gu1 - conjugate(u1) @ a) * scale) @ T(v1)
@@ -163,6 +215,43 @@ def _svd_back(g: Any, y: Any, x: Any, full_matrices: bool = True) -> Any:
         if full_matrices:
             gx = gx - conjugate(u1) @ ((T(v1) @ gv[..., k:]) * T(scale)) @ T(v[..., k:])
     return gx
+
+
+def _same_singular(s: Any) -> Any:
+    """Which pairs of singular values are equal within their rounding errors, which are small beside small ones in what
+    odd functions of them are made of: no others are smooth at 0."""
+    error = s.shape[-1] * float(onp.finfo(s.dtype).eps)
+    return absolute(row_of(s) - column(s)) <= error * maximum(row_of(s), column(s))
+
+
+def _inverse(s: Any) -> Any:
+    """1 / s, and NaN where s is 0."""
+    return where(equal(s, 0), onp.nan, 1 / where(equal(s, 0), 1, s))
+
+
+def _svd_along(t: Any, y: Any, x: Any, full_matrices: bool = True) -> Any:
+    u, s, vh = y
+    m, n, k = u.shape[-2], vh.shape[-1], s.shape[-1]
+    v = H(vh)
+    u1, v1 = u[..., :k], v[..., :k]
+    d = H(u1) @ t @ v1
+    half, twist = (d + H(d)) / 2, (d - H(d)) / 2
+    total = row_of(s) + column(s)
+    scale = _inverse(s)
+    turned = _turned(half, s, _same_singular(s))
+    twisted = times(twist, where(eye_like(d) > 0, 0, _inverse(total)))
+    du, dv = u1 @ (turned + twisted), v1 @ (turned - twisted)
+    if is_complex(u):
+        du = du + 1j * u1 * times(row_of(imag(diagonal(d, axis1=-2, axis2=-1))), row_of(scale))
+    if m > k:
+        du = du + times(t @ v1 - u1 @ d, row_of(scale))
+    if n > k:
+        dv = dv + times(H(t) @ u1 - v1 @ H(d), row_of(scale))
+    if full_matrices and m > k:
+        du = concatenate(du, -u1 @ times(H(v1) @ H(t) @ u[..., k:], column(scale)), axis=-1)
+    if full_matrices and n > k:
+        dv = concatenate(dv, -v1 @ times(H(u1) @ t @ v[..., k:], column(scale)), axis=-1)
+    return du, real(diagonal(d, axis1=-2, axis2=-1)), H(dv)
 
 
 def _svdvals_back(g: Any, y: Any, x: Any) -> Any:
@@ -183,6 +272,7 @@ svd = primitive(
     "linalg.svd",
     numpy=lambda x, full_matrices=True: tuple(la.svd(x, full_matrices)),
     vjp=[_svd_back],
+    jvp=[_svd_along],
     saves="out",
     shape=_svd_shape,
     flops=lambda metas, params, out: 20 * metas[0].size * min(metas[0].shape[-2:]),

@@ -51,12 +51,6 @@ def safe_divide(a: Any, b: Any) -> Any:
     return where(zero, 0, a / where(zero, 1, b))
 
 
-def gaps(w: Any) -> Any:
-    """1 / (w_j - w_i), and 0 where the two are equal: the diagonal, and spaces of repeated values."""
-    difference = row_of(w) - column(w)
-    return safe_divide(onp.ones((), real_dtype(w.dtype)), difference)
-
-
 def real_dtype(dtype: Any) -> onp.dtype:
     return onp.empty(0, dtype).real.dtype
 
