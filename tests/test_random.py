@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 import minnp.numpy as np
-from minnp import grad, jit, jvp
+from minnp import grad, jit, jvp, vmap
 
 DRAWS = {
     "normal": (1.0, 2.0, (2, 3)),
@@ -203,3 +203,37 @@ def test_a_width_that_numpy_refuses_is_refused_and_takes_nothing_from_the_stream
             at = stream.get_state(legacy=False) if make is numpy.random.RandomState else stream.bit_generator.state
             outcomes[-1].append((drawn if " " in drawn else "", repr(at)))
     assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("transform", [vmap, lambda f: jit(vmap(f)), lambda f: vmap(jit(f))])
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda rng, x: rng.gamma(x + 1) + rng.normal(),
+        lambda rng, x: rng.poisson(x + 1) * x,
+        lambda rng, x: rng.binomial(5, x / 20),
+        lambda rng, x: rng.beta(x + 1, 2.0),
+        lambda rng, x: rng.dirichlet(x + 1),
+        lambda rng, x: rng.multinomial(5, x / x.sum()),
+        lambda rng, x: rng.multivariate_normal(x, np.eye(3)),
+        lambda rng, x: rng.choice(3, 2, p=x / x.sum()),
+        lambda rng, x: rng.normal(x, 2.0) + rng.exponential(x),
+        lambda rng, x: rng.permuted(x) if hasattr(rng, "permuted") else rng.permutation(x),
+    ],
+)
+def test_an_example_draws_from_a_stream_that_it_makes_as_if_alone(draw, make, transform):
+    def f(x):
+        return draw(make(2), x)
+
+    x = np.arange(1.0, 13.0).reshape(4, 3)
+    batched = transform(f)
+    for _ in range(2):  # recorded, and as it was recorded
+        assert numpy.array_equal(batched(x), numpy.stack([f(row) for row in x]))
+
+
+def test_an_example_of_scipy_draws_from_a_stream_that_it_makes_as_if_alone():
+    stats = pytest.importorskip("minnp.scipy.stats")
+    for make in (numpy.random.default_rng, np.random.RandomState):
+        f = lambda x, make=make: stats.norm.rvs(x, random_state=make(2))
+        assert numpy.array_equal(vmap(f)(np.arange(3.0)), [f(0.0), f(1.0), f(2.0)])

@@ -3,7 +3,7 @@
 A tracer's value holds the batch along its first axis, which the tracer does not show. A row runs once on the whole
 batch where it is elementwise or has a rule in BATCH; any other row runs example by example and is stacked: slower, and
 always right. A function that asks a batched value for a bool, an int or a float has another path for each example: it
-is run example by example, whole.
+is run example by example, whole. So is one in which a batched value decides what NumPy or SciPy draw at random.
 
 How the batch lies in memory says nothing of an example, of which NumPy would give a view, a copy or a number. So a
 tracer's `node` is an array, or a number, that lies in memory as NumPy would have the example (None: a new array in C
@@ -101,6 +101,7 @@ _ASKING = "array array_ufunc array_function float int complex index bool round t
 for _name in (*_ASKING.split(), *COMPARISON, *UNARY, *BINARY, *(f"r{name}" for name in BINARY)):
     setattr(Count, f"__{_name}__", Count.asked)
 NUMERIC = (onp.ndarray, onp.number, int, float, complex)
+STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 TYPES = {"b": bool, "i": int, "f": float, "c": complex}
 
 
@@ -252,6 +253,8 @@ class BatchTrace(Trace):
 
     def _loop(self, row: Primitive, raw: list, mine: list, values: Any, params: dict) -> tuple[Any, Any]:
         """(the results of all examples, the result of the first)."""
+        if _draws(row, params):  # the stream may be the example's own, and one draw takes more of it than another
+            raise PerExampleError(self)
         outs = []
         for i in range(self.size):
             own = self._example(params, i) if self.indexed else params
@@ -298,6 +301,14 @@ class BatchTrace(Trace):
         if t is tuple or t is list:
             return t([self._example(p, i) for p in params])
         return {k: self._example(v, i) for k, v in params.items()} if t is dict else params
+
+
+def _draws(row: Primitive, params: dict) -> bool:
+    """Whether a row draws random numbers: from NumPy's own stream, or from one among its arguments."""
+    if row.name.startswith("random.") or row.name.endswith((".rvs", ".resample")):
+        return True
+    args, kwargs = params.get("arguments") or ((), {})
+    return any(isinstance(a, STREAMS) for a in (*args, *kwargs.values()))
 
 
 def untraced(params: dict) -> dict | None:
