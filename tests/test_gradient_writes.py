@@ -472,6 +472,38 @@ SCALARS = {
 }
 
 
+WRITERS = {
+    "copyto": lambda s: np.copyto(s, 3.0),
+    "place": lambda s: np.place(s, [True], 3.0),
+    "putmask": lambda s: np.putmask(s, True, 3.0),
+    "at": lambda s: np.add.at(s, (), 1.0),
+    "flat": lambda s: setattr(s, "flat", 3.0),
+    "real": lambda s: setattr(s, "real", 3.0),
+    "fill": lambda s: s.fill(3.0),
+    "put": lambda s: np.put(s, 0, 3.0),
+    "put of another": lambda s: np.put(np.int64(3), 0, 5),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.parametrize("transform", [*PLAIN, vmap])
+def test_functions_do_to_numbers_what_numpys_do(name: str, transform: Any) -> None:
+    def f(x: Any) -> Any:
+        s = x.sum()
+        WRITERS[name](s)
+        return s * x
+
+    x = onp.ones((2, 3)[transform in PLAIN :])
+    try:
+        want = onp.asarray(transform(lambda x: x.sum() * x)(np.array(x)))
+        WRITERS[name](onp.float64(2.0))
+    except (AttributeError, TypeError) as error:
+        with pytest.raises(type(error)):
+            transform(f)(np.array(x))
+    else:
+        assert onp.array_equal(transform(f)(np.array(x)), want)
+
+
 @pytest.mark.parametrize("name", SCALARS)
 @pytest.mark.parametrize("transform", [*PLAIN, vmap])
 def test_numbers_cannot_be_written(name: str, transform: Any) -> None:

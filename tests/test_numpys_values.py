@@ -509,6 +509,54 @@ def test_a_mean_into_integers_adds_up_in_them_under_jit_as_in_numpy(dtype):
     assert jit(f)(x, np.zeros(2, dtype)).tolist() == f(x, np.zeros(2, dtype)).tolist()
 
 
+@pytest.mark.parametrize("f", [lambda x: x.squeeze(), lambda x: np.squeeze(x), lambda x: x.real, lambda x: np.real(x)])
+def test_what_is_the_array_itself_in_numpy_is_so_when_traced(f):
+    def shaped(x):
+        x = x * 2
+        f(x).shape = (-1,)
+        return x
+
+    x = np.ones((2, 3))
+    assert jit(lambda x: f(x) is x)(x)
+    assert shaped(x).shape == jit(shaped)(x).shape == grad(lambda x: shaped(x).shape[0] * x.sum())(x).ravel()[:6].shape
+    assert grad(lambda x: shaped(x)[4])(x)[1, 1] == 2
+
+
+def test_the_gradient_of_truth_values_is_refused_when_traced():
+    for f in (np.gradient, lambda x: np.gradient(x, np.arange(3.0))):
+        for way in (f, jit(f)):
+            with pytest.raises(TypeError, match="boolean subtract"):
+                way(np.array([True, False, True]))
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values:numpy.exceptions.ComplexWarning")
+def test_interp_takes_the_real_part_of_complex_numbers_when_traced():
+    x = np.array([0.25 + 1j, 4 + 8j])
+    for f in (lambda x: np.interp(x[0], [0, 1], [0.0, 2.0]), lambda x: np.interp(9, [0, 1], [0.0, 2.0], right=x[1])):
+        assert str(jit(f)(x)) == str(f(x))
+        assert jit(f)(x).dtype == float
+
+
+def test_dates_are_added_to_at_places_when_traced():
+    def f(x):
+        days = np.datetime64("2020-01-01") + np.arange(x.shape[0])
+        np.add.at(days, [0, 1, 0], 1)
+        return days
+
+    assert jit(f)(np.ones(3)).tolist() == f(np.ones(3)).tolist()
+
+
+def test_i0_has_derivatives_at_0():
+    slopes, f = [], np.i0
+    for _ in range(5):
+        slopes.append(float(f(0.0)))
+        f = grad(f)
+    assert slopes == [1, 0, 0.5, 0, 0.375]
+    check_grads(np.i0, (numpy.array([-9.0, -0.5, 0.0, 1.0, 9.0]),))
+    with pytest.raises(TypeError, match="complex"):
+        jit(np.i0)(np.ones(1, complex))
+
+
 def test_parts_of_an_argument_that_is_a_python_number_are_pythons():
     f = jit(lambda x: (np.real(x), np.imag(x), x.real + 1))
     assert [(type(p), p) for p in f(2.0)] == [(float, 2.0), (float, 0.0), (float, 3.0)]

@@ -275,10 +275,10 @@ def _at(call: Callable, a: Any, indices: Any, b: Any = None) -> None:
     if type(a) in ARRAY_TYPES and type(b) in ARRAY_TYPES and root_of(b) is root_of(a):
         b = TABLE["copy"](b)  # as it was before the first change
     index = indexed(unwrap(indices, []))
-    alike = _alike(index)
-    if alike is NotImplemented or call.__name__ not in ("add", "subtract"):
+    alike, adds = _alike(index), call.__name__ in ("add", "subtract") and a.dtype.kind not in "mM"
+    if alike is NotImplemented or not adds:
         index = indices = alike = plain(indices)
-    if call.__name__ in ("add", "subtract"):
+    if adds:
         target, kernel = onp.empty(a.shape, bool)[alike].shape, getattr(onp, call.__name__)
         b = as_array(b) if isinstance(b, (list, tuple, onp.ndarray)) else b
         kernel.at(onp.zeros(1, a.dtype), [], b if not isinstance(b, ARRAYS) else onp.zeros(0, b.dtype))  # or NumPy's

@@ -31,7 +31,7 @@ REBOUND = """
     alltrue angle append apply_along_axis apply_over_axes array_equiv asfarray atleast_1d atleast_2d
     atleast_3d average block column_stack corrcoef cov cross cumproduct cumulative_prod cumulative_sum delete
     diag_indices_from dsplit dstack ediff1d extract fliplr flipud fromfunction geomspace histogram histogram2d
-    histogram_bin_edges histogramdd hsplit hstack i0 in1d insert intersect1d iscomplex isneginf isposinf
+    histogram_bin_edges histogramdd hsplit hstack in1d insert intersect1d iscomplex isneginf isposinf
     isreal ix_ kron linspace logspace matrix_transpose meshgrid moveaxis msort nanargmax nanargmin nancumprod
     nancumsum nanpercentile nanprod nanquantile nansum outer percentile poly polyadd polyder polydiv
     polyfit polyint polysub polyval product quantile real_if_close require resize rollaxis roots rot90 round_
@@ -61,6 +61,18 @@ for _names, _facts in (
 
 
 # ------------------------------------------------------------------ where NumPy's code leaves NumPy's functions
+_i0_by_numpy = rebound(onp.i0)
+
+
+@defines(onp.i0)
+def _i0(x: Any) -> Any:
+    """NumPy's is a function of |x|, which has no curvature at 0: there it is the begin of its series."""
+    x = as_array(x)
+    zero = equal(x, 0)
+    square = where(zero, x, 0) ** 2
+    return where(zero, 1 + square * (1 + square / 16) / 4, _i0_by_numpy(where(zero, 1, x)))
+
+
 @defines(onp.nanmedian)
 def _nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     """The middle of the sorted elements, NaNs being last (NumPy's code goes through masked arrays)."""
@@ -90,9 +102,9 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
     """NumPy takes one step where coordinates are evenly spaced, and the derivative would be that of one step alone: of
     traced coordinates the formula is that of any."""
     given = [as_array(x) for x in varargs]
-    if not any(isinstance(read(x), Tracer) and x.ndim == 1 and x.dtype.kind != "b" for x in given):
+    f, moves = as_array(f), lambda x: isinstance(read(x), Tracer) and x.ndim == 1 and x.dtype.kind != "b"
+    if f.dtype.kind == "b" or not any(map(moves, given)):
         return _gradient_by_numpy(f, *varargs, axis=axis, edge_order=edge_order)
-    f = as_array(f)
     axes = axes_of(axis, f.ndim)
     if len(given) != len(axes):
         raise TypeError("invalid number of arguments")

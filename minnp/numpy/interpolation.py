@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as onp
 
-from ..core.arrays.array import ARRAYS
+from ..core.arrays.array import ARRAY_TYPES, ARRAYS, read
 from ..core.rows.dispatch import defines
 from ..core.rows.primitive import CONSTANT, primitive
-from .arguments import as_array, plain
+from ..core.rows.value import is_scalar
+from .arguments import as_array, number_of, plain
 from .facts import sampled, spread
 from .indexing import take, take_add
 from .selection import argsort, searchsorted
@@ -74,7 +75,10 @@ interp = primitive(
 
 @defines(onp.interp)
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    number = is_scalar(read(x) if type(x) in ARRAY_TYPES else x)
     x, xp, fp = as_array(x), as_array(xp), as_array(fp)
+    if number and x.dtype.kind == "c":  # of which NumPy warns, where it refuses arrays
+        x = astype(x, dtype=onp.dtype(float))
     if period is not None:
         if period == 0:
             raise ValueError("period must be a non-zero value")
@@ -87,8 +91,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     ends = [None if isinstance(end, ARRAYS) else end for end in (left, right)]
     out = interp(x, xp, fp, left=ends[0], right=ends[1])
     for outside, end in ((x < xp[0], left), (x > xp[-1], right)):
-        out = where(outside, end, out) if isinstance(end, ARRAYS) else out
-    return out
+        out = where(outside, astype(end, dtype=out.dtype), out) if isinstance(end, ARRAYS) else out
+    return number_of(out)
 
 
 # ------------------------------------------------------------------ bincount

@@ -321,9 +321,14 @@ stack = primitive(
 # ------------------------------------------------------------------ definitions
 defines(onp.swapaxes)(spelled(swapaxes, "a | axis1 axis2"))
 defines(onp.expand_dims)(spelled(expand_dims, "a | axis"))
-defines(onp.squeeze)(spelled(squeeze, "a | axis"))
 defines(onp.flip, view="always")(spelled(flip, "m | axis"))
 defines(onp.ndarray.swapaxes)(spelled(swapaxes, "a | axis1 axis2"))
+
+
+@defines(onp.squeeze)
+def _squeeze(a: Any, axis: Any = None) -> Any:
+    a = as_array(a)
+    return a if axis is None and 1 not in a.shape else squeeze(a, axis=axis)  # itself, as in NumPy
 
 
 def _axes(axes: tuple, kwargs: dict) -> tuple[str, dict]:

@@ -410,6 +410,8 @@ def _part(name: str) -> property:
         a = read(self)
         if type(a) is Host:
             return wrap(getattr(a, name), (self,))
+        if name == "real" and not _complex(a):
+            return self
         part = TABLE[name](self)
         if name == "imag" and type(a) is Buffer and not _complex(a):
             flags.set_writeable(part, False, alone=True)  # zeros that are no part of the array
@@ -420,6 +422,8 @@ def _part(name: str) -> property:
         if type(a) is Host and not isinstance(given, (Tracer, Buffer)):
             functions.release(a)
             setattr(a, name, given)
+        elif is_scalar(a):
+            setattr(onp.zeros((), a.dtype)[()], name, 0)  # NumPy's exception
         elif _complex(a):
             value = value if type(value) in ARRAY_TYPES else onp.asarray(given)
             write(get(self), ..., value.real)  # NumPy drops the imaginary parts of what is given
@@ -441,6 +445,8 @@ def _set_flat(self: ndarray, value: Any) -> None:
         functions.release(a)
         a.flat = v
         return
+    if is_scalar(a):
+        onp.zeros((), a.dtype)[()].flat = 0  # NumPy's exception
     onp.zeros(1, self.dtype).flat = v if not isinstance(value, ARRAYS) else onp.zeros(1, v.dtype)  # or its exception
     v = onp.ravel(v) if not isinstance(value, ARRAYS) else value.reshape(-1)
     if not (self.size and self.ndim and len(v)):

@@ -245,6 +245,8 @@ def _defined(e: Entry, args: tuple, kwargs: dict) -> Any:
         e.definition = DEFINITIONS.get(e.host) or late_definition(e.host)
     if e.definition is None:
         return NotImplemented
+    if e.writes and any(_is_number(args[i]) for i in e.writes if i < len(args)):
+        return _writes_to_a_number(e, args, kwargs)
     if "axis" in kwargs and isinstance(axis := kwargs["axis"], (ndarray, Host)) and not axis.ndim:
         kwargs = {**kwargs, "axis": operator.index(axis)}
     if not KNOWN.issuperset(map(type, args)):
@@ -493,6 +495,24 @@ def ask(e: Entry, values: list, options: dict) -> None:
         warnings.simplefilter("ignore")
         with contextlib.suppress(onp.linalg.LinAlgError):
             run_host(e.host, [replaced(v, like) for v in values], {k: replaced(v, like) for k, v in options.items()})
+
+
+def _is_number(x: Any) -> bool:
+    return is_scalar(read(x) if type(x) in ARRAY_TYPES else x)
+
+
+def _writes_to_a_number(e: Entry, values: Any, options: dict) -> Any:
+    """What NumPy does with a number in the place of an array that is written: it raises, or nothing happens."""
+
+    def like(x: Any) -> Any:
+        if _is_number(x):
+            return onp.zeros((), x.dtype)[()]
+        return x.value if type(x) in STAND_INS else _zeros(read(x) if type(x) in ARRAY_TYPES else x)
+
+    values, options = [replaced(v, like) for v in values], {k: replaced(v, like) for k, v in options.items()}
+    if e.name.startswith("ndarray."):
+        return getattr(values[0], last_of(e.name))(*values[1:], **options)
+    return e.host(*values, **options)
 
 
 def accumulated(name: str, out: Any, result: Any, axis: int) -> Any:
