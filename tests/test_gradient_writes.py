@@ -477,6 +477,8 @@ WRITERS = {
     "place": lambda s: np.place(s, [True], 3.0),
     "putmask": lambda s: np.putmask(s, True, 3.0),
     "at": lambda s: np.add.at(s, (), 1.0),
+    "out": lambda s: np.multiply(2.0, 3.0, out=s),
+    "out of a sum": lambda s: np.sum(np.ones(2), out=s),
     "flat": lambda s: setattr(s, "flat", 3.0),
     "real": lambda s: setattr(s, "real", 3.0),
     "fill": lambda s: s.fill(3.0),

@@ -626,3 +626,25 @@ def test_each_example_has_a_text_of_its_own(f: Callable) -> None:
     wanted = [f(v) for v in n]
     for way in (vmap(f), jit(vmap(f)), vmap(jit(f))):
         assert way(n).tolist() == wanted
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.ma.array(x, mask=x > 3).filled(0),
+        lambda x: np.ma.masked_less(x, 3).sum(),
+        lambda x: np.matrix(x) * 2,
+    ],
+    ids=["masked", "a sum", "a matrix"],
+)
+def test_subclasses_of_arrays_are_computed_example_by_example(f: Callable) -> None:
+    x = np.arange(12.0).reshape(2, 2, 3)
+    want = [onp.asarray(f(row)) for row in x]
+    for way in (vmap(f), jit(vmap(f))):
+        onp.testing.assert_array_equal(way(x), want)
+
+
+def test_masked_arrays_are_not_stacked_without_their_masks() -> None:
+    with pytest.raises(TypeError, match="masked arrays, which cannot be stacked"):
+        vmap(lambda x: np.ma.masked_less(x, 3))(np.arange(6.0).reshape(2, 3))

@@ -245,7 +245,7 @@ def _defined(e: Entry, args: tuple, kwargs: dict) -> Any:
         e.definition = DEFINITIONS.get(e.host) or late_definition(e.host)
     if e.definition is None:
         return NotImplemented
-    if e.writes and any(_is_number(args[i]) for i in e.writes if i < len(args)):
+    if e.writes and any(_is_number(args[i]) or isinstance(args[i], onp.generic) for i in e.writes if i < len(args)):
         return _writes_to_a_number(e, args, kwargs)
     if "axis" in kwargs and isinstance(axis := kwargs["axis"], (ndarray, Host)) and not axis.ndim:
         kwargs = {**kwargs, "axis": operator.index(axis)}
@@ -410,6 +410,8 @@ def _special(e: Entry, args: tuple, kwargs: dict, values: list, options: dict) -
             out, kwargs = args[place], {**kwargs, **dict(zip(after, args[place + 1 :], strict=False))}
             args = args[:place]
     out = None if e.nin is not None and type(out) is tuple and all(o is None for o in out) else out
+    if out is not None and any(map(_is_number, out if type(out) is tuple else (out,))) and not _asked_by_numpy():
+        return _writes_to_a_number(e, values, options)
     if kwargs or options or (out is not None and e.nin is not None):
         check_keywords(e, values, out, options if e.nin is None else kwargs)
     counts, rule = type(out) in ARRAY_TYPES and not e.name.startswith("logical_"), out_rule(e.name)  # results are bools
@@ -498,16 +500,25 @@ def ask(e: Entry, values: list, options: dict) -> None:
 
 
 def _is_number(x: Any) -> bool:
-    return is_scalar(read(x) if type(x) in ARRAY_TYPES else x)
+    return type(x) in ARRAY_TYPES and is_scalar(read(x))
+
+
+def _asked_by_numpy() -> bool:
+    """Whether NumPy's own code calls, on our functions: there traced numbers are arrays (numpy/rebound.py)."""
+    frame, of = sys._getframe(2), "minnp"
+    while frame is not None and of == "minnp":
+        of, frame = (frame.f_globals.get("__name__") or "").partition(".")[0], frame.f_back
+    return of == "numpy"
 
 
 def _writes_to_a_number(e: Entry, values: Any, options: dict) -> Any:
     """What NumPy does with a number in the place of an array that is written: it raises, or nothing happens."""
 
     def like(x: Any) -> Any:
-        if _is_number(x):
+        x = read(x) if type(x) in ARRAY_TYPES else x
+        if is_scalar(x):
             return onp.zeros((), x.dtype)[()]
-        return x.value if type(x) in STAND_INS else _zeros(read(x) if type(x) in ARRAY_TYPES else x)
+        return x.value if type(x) in STAND_INS else _zeros(x)
 
     values, options = [replaced(v, like) for v in values], {k: replaced(v, like) for k, v in options.items()}
     if e.name.startswith("ndarray."):

@@ -185,7 +185,9 @@ def besides(tree: Any) -> dict[str, Any]:
         return {**(held or {}), "default_factory": tree.default_factory}
     if not held or held is tree:  # the latter a dict whose items are its attributes
         return NOTHING
-    fields = NOTHING if isinstance(tree, (tuple, dict)) else t.__dataclass_fields__
+    fields = NOTHING if isinstance(tree, (tuple, dict)) else getattr(t, "__dataclass_fields__", None)
+    if fields is None:  # a leaf with attributes: an array of a subclass
+        return NOTHING
     if len(held) == len(fields) and held.keys() == fields.keys():
         return NOTHING
     return {k: v for k, v in held.items() if k not in fields}

@@ -270,6 +270,10 @@ class BatchTrace(Trace):
             return type(outs[0])(self._stacked(part) for part in zip(*outs, strict=True)), outs[0]
         return self._stacked(outs), outs[0]
 
+    def leave(self, name: str, made: Any) -> None:
+        """A call made an array of a subclass of NumPy's: the function runs example by example, on the arrays."""
+        raise PerExampleError(self)
+
     def _stacked(self, parts: Sequence[Any]) -> Any:
         """The results of all examples as one; the function itself runs example by example where no array holds them."""
         if all(part is None for part in parts):
@@ -704,6 +708,8 @@ def _one_by_one(f: Callable, leaves: list, axes: list, size: int, out_axes: Any)
     values = [x if a is None else _owned(x) for x, a in zip(leaves, axes, strict=True)]
     part = lambda v, i: wrap(bind(TABLE["getitem"], (v,), {"index": i}))
     outs = [f(*[v if a is None else part(v, i) for v, a in zip(values, axes, strict=True)]) for i in range(size)]
+    if any(isinstance(x, onp.ma.MaskedArray) for out in outs for x in tree_leaves(out)):
+        raise TypeError("vmap: the function returns masked arrays, which cannot be stacked; return x.filled(v), or two")
     _, rebuild = tree_flatten(outs[0])
     as_array = lambda o: o if type(o) in ARRAY_TYPES else array_of(onp.asarray(o))
     parts = list(map(tree_leaves, outs))
