@@ -1,5 +1,6 @@
 """Values that NumPy gives, where a drop-in could silently give others: objects, dtypes, memory orders, protocols."""
 
+import contextlib
 import copy
 import inspect
 import operator
@@ -535,6 +536,29 @@ def test_interp_takes_the_real_part_of_complex_numbers_when_traced():
     for f in (lambda x: np.interp(x[0], [0, 1], [0.0, 2.0]), lambda x: np.interp(9, [0, 1], [0.0, 2.0], right=x[1])):
         assert str(jit(f)(x)) == str(f(x))
         assert jit(f)(x).dtype == float
+
+
+@pytest.mark.parametrize("x", [2.0, numpy.float64(2.0), numpy.array(2.0), numpy.ones(3)])
+def test_no_difference_is_the_array_itself_when_traced(x):
+    f = lambda x: np.diff(x, 0)
+    assert repr(jit(f)(x)) == repr(f(x))
+
+
+@pytest.mark.parametrize("ord", ["nuc", "fro", None])
+def test_the_norm_of_nothing_has_the_dtype_of_numpys_when_traced(ord):
+    x = numpy.zeros((0, 4), "f4")
+    assert jit(lambda x: np.linalg.norm(x, ord))(np.array(x)).dtype == numpy.linalg.norm(x, ord).dtype
+
+
+def test_nan_to_num_does_not_write_to_a_number_when_traced():
+    def f(x):
+        s = x.sum()
+        with contextlib.suppress(ValueError):  # of NumPy 2
+            np.nan_to_num(s, copy=False)
+        return s
+
+    for way in (f, jit(f), vmap(f)):
+        assert numpy.isnan(way(np.full((1, 2), numpy.nan))).all()
 
 
 def test_dates_are_added_to_at_places_when_traced():

@@ -16,7 +16,7 @@ from ..core.arrays.devices import together
 from ..core.arrays.writing import indexed, write
 from ..core.rows.dispatch import DEFINITIONS, defines
 from ..core.rows.primitive import TABLE, Primitive, per_element, primitive
-from ..core.rows.value import Buffer, Tracer, concrete
+from ..core.rows.value import Buffer, Tracer, concrete, is_scalar
 from . import ufuncs
 from .arguments import NOT_GIVEN, as_array, number, number_of, on_host, operand, option, plain, spelled
 from .facts import NUMPY_2, WEAK, axes_of, axis_of, elementwise, sampled, spread
@@ -388,6 +388,9 @@ def _nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, n
     x = as_array(x)
     out = ufuncs.nan_to_num(x, nan=number(nan), posinf=number(posinf), neginf=number(neginf))
     if copy:
+        return out
+    if is_scalar(read(x)):
+        onp.nan_to_num(onp.float64(0), copy=False)  # NumPy 2 refuses that
         return out
     write(x, ..., out)
     return number_of(x)

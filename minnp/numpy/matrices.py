@@ -91,8 +91,8 @@ def _norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> 
     """Norms of vectors and matrices; all have gradient 0 where x is 0."""
     x = as_array(x)
     if not x.size and ord is not None and isinstance(ord, (int, float, str)):
-        nothing = real(sum_(x, axis=axis, keepdims=keepdims))
-        return number_of(la.norm(onp.zeros(x.shape, x.dtype), ord, axis, keepdims) + nothing * 0)  # NumPy knows which
+        out = la.norm(onp.zeros(x.shape, x.dtype), ord, axis, keepdims)  # NumPy knows which
+        return number_of(out + astype(real(sum_(x, axis=axis, keepdims=keepdims)) * 0, dtype=out.dtype))
     if x.dtype.kind not in "fc":
         x = astype(x, dtype=onp.dtype(float))
     if axis is None:

@@ -196,6 +196,8 @@ defines(onp.cumprod, out=_SCAN)(spelled(cumprod, "a | axis dtype"))
 
 @defines(onp.diff)
 def _diff_of(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, append: Any = NOT_GIVEN) -> Any:
+    if n == 0:
+        return a
     a = as_array(a)
     if not a.ndim:
         raise ValueError("diff requires input that is at least one dimensional")
@@ -207,4 +209,4 @@ def _diff_of(a: Any, n: int = 1, axis: int = -1, prepend: Any = NOT_GIVEN, appen
             end = broadcast_to(end, shape=(*a.shape[:axis], 1, *a.shape[axis + 1 :]))
         ends.append(end)
     parts = [p for p in (ends[0], a, ends[1]) if p is not None]
-    return diff(a if len(parts) == 1 else concatenate(*parts, axis=axis), n=n, axis=axis) if n else a
+    return diff(a if len(parts) == 1 else concatenate(*parts, axis=axis), n=n, axis=axis)
