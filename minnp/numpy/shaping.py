@@ -16,7 +16,7 @@ from ..core.arrays.array import ARRAY_TYPES, Array, array_of, ndarray, read
 from ..core.cpu import kernels
 from ..core.rows.dispatch import defines, knows
 from ..core.rows.primitive import TABLE, Joint, Meta, per_input, primitive
-from ..core.rows.value import overlapping
+from ..core.rows.value import Tracer, overlapping
 from .arguments import as_array, plain, spelled
 from .facts import NUMPY_2, WEAK, axes_of, axis_of, same, sampled, spread
 
@@ -328,7 +328,9 @@ defines(onp.ndarray.swapaxes)(spelled(swapaxes, "a | axis1 axis2"))
 @defines(onp.squeeze)
 def _squeeze(a: Any, axis: Any = None) -> Any:
     a = as_array(a)
-    return a if axis is None and 1 not in a.shape else squeeze(a, axis=axis)  # itself, as in NumPy
+    if axis is not None:
+        return squeeze(a, axis=axis)
+    return a if 1 not in a.shape and type(read(a)) is Tracer else squeeze(a)  # itself, as in NumPy
 
 
 def _axes(axes: tuple, kwargs: dict) -> tuple[str, dict]:

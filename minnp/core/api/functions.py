@@ -245,8 +245,10 @@ def _defined(e: Entry, args: tuple, kwargs: dict) -> Any:
         e.definition = DEFINITIONS.get(e.host) or late_definition(e.host)
     if e.definition is None:
         return NotImplemented
-    if e.writes and any(_is_number(args[i]) or isinstance(args[i], onp.generic) for i in e.writes if i < len(args)):
-        return _writes_to_a_number(e, args, kwargs)
+    if e.writes and e.name != "ndarray.byteswap":  # which may make an array
+        for a in [args[i] for i in e.writes if i < len(args)]:
+            if _is_number(a) or isinstance(a, onp.generic):
+                return _writes_to_a_number(e, args, kwargs)
     if "axis" in kwargs and isinstance(axis := kwargs["axis"], (ndarray, Host)) and not axis.ndim:
         kwargs = {**kwargs, "axis": operator.index(axis)}
     if not KNOWN.issuperset(map(type, args)):
