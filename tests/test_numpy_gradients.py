@@ -64,7 +64,7 @@ CASES = {
     "power.zero": (lambda np, x: (x * 0.0) ** 2, V),
     "power.both": (lambda np, x, y: x**y, P, B),
     "sinc.zero": (lambda np, x: np.sinc(x), onp.array([0.0, 1e-9, 0.1, 1.0, 2.5])),
-    "i0": (lambda np, x: np.i0(x), onp.array([0.5, -1.5, 7.0, 9.0])),
+    "i0": (lambda np, x: np.i0(x), onp.array([0.0, 0.5, -1.5, 7.0, 9.0])),
     "angle": (lambda np, z: np.angle(z), C),
     "angle.deg": (lambda np, z: np.angle(z, deg=True), C),
     "abs.complex": (lambda np, z: np.abs(z), C),

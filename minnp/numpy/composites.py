@@ -25,7 +25,7 @@ from .rebound import instead, rebound
 from .reductions import sum_
 from .selection import sort
 from .shaping import concatenate, reshape, transpose
-from .ufuncs import equal, isnan, maximum, where
+from .ufuncs import equal, isnan, maximum, square, where
 
 REBOUND = """
     alltrue angle append apply_along_axis apply_over_axes array_equiv asfarray atleast_1d atleast_2d
@@ -230,6 +230,18 @@ def _coefficients(p: Any) -> Any:
 @defines(onp.polymul)
 def _polymul(a1: Any, a2: Any) -> Any:
     return convolve(_coefficients(a1), _coefficients(a2))
+
+
+_numpys_i0 = rebound(onp.i0)
+
+
+@defines(onp.i0)
+def _i0(x: Any) -> Any:
+    """NumPy's code, which goes by |x|: at 0 the beginning of its series has the derivatives, up to the fifth."""
+    x = as_array(x)
+    zero = equal(x, 0)
+    t = square(where(zero, x, 0.0))
+    return as_array(_numpys_i0(x) + (t / 4 + square(t) / 64))[...]
 
 
 @defines(onp.kaiser)
