@@ -382,7 +382,7 @@ REGULAR = {  # points where a formula of the textbooks is 0 / 0
     "spence": (1.0,), "ellipk": (0.0,), "ellipe": (0.0,), "exprel": (0.0,), "boxcox": (2.0, 0.0), "lambertw": (0.0,),
     "boxcox1p": (2.0, 0.0), "inv_boxcox": (2.0, 0.0), "inv_boxcox1p": (2.0, 0.0), "eval_legendre": (3, 0.999999999),
     "zeta": (2.5,), "rgamma": (-2.0,), "beta": (0.5, -0.5), "beip": (0.0,), "berp": (0.0,), "lpmv": (0, 3, 1.0),
-    "elliprd": (1.0, 1.0, 1.0),
+    "elliprd": (1.0, 1.0, 1.0), "struve": (0, 0.0), "modstruve": (0, 0.0),
 }  # fmt: skip
 
 
@@ -410,7 +410,8 @@ ENDS = {  # a name, arguments, and a derivative in one of them that is 0 times i
     ("chdtri", (3.0, 1.0), 0): 0.0, ("betainc", (2.0, 0.0, 0.5), 0): 0.0, ("eval_chebyt", (0.0, -2.0), 1): 0.0,
     ("eval_legendre", (0.0, -1.0), 1): 0.0, ("elliprd", (0.0, 1.0, 1.0), 2): -27 * onp.pi / 32,
     ("lpmv", (0.0, 3.0, -1.0), 2): 6.0, ("voigt_profile", (1.0, 0.0, 0.5), 0): -16 / (25 * onp.pi),
-    ("voigt_profile", (1.0, 0.0, 0.5), 1): 0.0,
+    ("voigt_profile", (1.0, 0.0, 0.5), 1): 0.0, ("pseudo_huber", (0.0, 0.0), 0): 0.0,
+    ("pseudo_huber", (0.0, 0.0), 1): 0.0, ("poch", (0.0, 0.0), 1): 0.0, ("poch", (-2.0, 1.0), 1): 0.0,
 }  # fmt: skip
 
 
@@ -419,6 +420,20 @@ def test_derivatives_at_the_ends_of_formulas(name, at, place):
     f = lambda x: getattr(special, name)(*at[:place], x, *at[place + 1 :])
     for derivative in (grad(f), jit(grad(f))):
         onp.testing.assert_allclose(derivative(np.array(at[place])), ENDS[name, at, place], rtol=1e-10, atol=1e-14)
+
+
+def test_second_derivatives_of_powers_of_zero():
+    assert float(grad(grad(lambda y: special.powm1(0.0, y)))(1.0)) == 0
+    assert float(grad(grad(lambda x: special.powm1(x, 2.0)))(0.0)) == 2
+
+
+@pytest.mark.filterwarnings("ignore")  # SciPy says that it takes the integer part
+@pytest.mark.parametrize("name", ["kn", "yn", "expn", "spherical_jn", "bdtr", "bdtrc", "nbdtr", "nbdtrc"])
+def test_derivatives_are_those_of_the_integer_part_that_scipy_takes_of_an_order(name):
+    orders, x = (1.5, 3.7) if "bdtr" in name else (2.5,), onp.array([0.3, 0.6])
+    f = lambda x: getattr(special, name)(*orders, x)
+    onp.testing.assert_allclose(traced(f, x), getattr(scipy.special, name)(*orders, x), rtol=1e-12)
+    check_grads(f, (x,))
 
 
 def test_gradients_of_the_parameters_of_incomplete_functions():

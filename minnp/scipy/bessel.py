@@ -11,7 +11,7 @@ from scipy import special
 from ..core.rows.dispatch import defines
 from ..core.rows.primitive import Primitive
 from ..numpy.arguments import operand
-from ..numpy.ufuncs import equal, exp, maximum, power, sign, square, where
+from ..numpy.ufuncs import equal, exp, maximum, power, sign, square, trunc, where
 from .rows import ORDER, POSITIVE, ROOT_PI, gamma, row, several, single
 
 
@@ -35,8 +35,20 @@ ive = row(
     lambda g, y, v, x: g * ((ive(v - 1, x) + ive(v + 1, x)) * 0.5 - sign(x) * y),
     domain=[ORDER, POSITIVE],
 )
-yn = row("yn", None, lambda g, y, n, x: g * ((yv(n - 1, x) - yv(n + 1, x)) * 0.5), domain=[ORDER, POSITIVE])
-kn = row("kn", None, lambda g, y, n, x: g * ((kv(n - 1, x) + kv(n + 1, x)) * -0.5), domain=[ORDER, POSITIVE])
+
+
+def _by_integers(name: str, of: Primitive, below: float, above: float) -> None:
+    """A row of `of` for integer orders: SciPy takes the integer part of others."""
+
+    def rule(g: Any, y: Any, n: Any, x: Any) -> Any:
+        n = trunc(n)
+        return g * (of(n - 1, x) * below + of(n + 1, x) * above)
+
+    row(name, None, rule, domain=[ORDER, POSITIVE])
+
+
+_by_integers("yn", yv, 0.5, -0.5)
+_by_integers("kn", kv, -0.5, -0.5)
 
 j0 = row("j0", lambda g, y, x: -g * j1(x), domain=[POSITIVE], saves="in")
 j1 = row("j1", lambda g, y, x: g * ((j0(x) - jv(2, x)) * 0.5), domain=[POSITIVE], saves="in")
@@ -57,6 +69,7 @@ def _spherical(name: str, below: int, above: int) -> Primitive:
     """A row of a spherical Bessel function: (2n + 1) f(n)' = below * n f(n - 1) + above * (n + 1) f(n + 1)."""
 
     def slope(n: Any, z: Any) -> Any:
+        n = trunc(n)  # as SciPy does
         return (made(maximum(n - 1, 0), z) * (below * n) + made(n + 1, z) * (above * (n + 1))) / (2 * n + 1)
 
     def definition(n: Any, z: Any, derivative: bool = False) -> Any:
@@ -94,7 +107,9 @@ keip = row("keip", lambda g, y, x: g * (ker(x) - y / x), domain=[POSITIVE])
 
 def _struve(name: str, sign: float) -> Primitive:
     def rule(g: Any, y: Any, v: Any, x: Any) -> Any:
-        return g * ((made(v - 1, x) + made(v + 1, x) * sign + power(x * 0.5, v) / (gamma(v + 1.5) * ROOT_PI)) * 0.5)
+        zero = equal(v, 0)  # there order -1 has a slope that is a difference of two infinite ones at 0
+        u, first = where(zero, 1, v), power(x * 0.5, v) / (gamma(v + 1.5) * ROOT_PI)
+        return g * where(zero, first + made(u, x) * sign, (made(u - 1, x) + made(u + 1, x) * sign + first) * 0.5)
 
     made = row(name, None, rule, domain=[ORDER, POSITIVE])
     return made

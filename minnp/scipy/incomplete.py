@@ -16,7 +16,7 @@ from ..numpy.calls import called, kind_of
 from ..numpy.reductions import sum_
 from ..numpy.shaping import expand_dims
 from ..numpy.slopes import over
-from ..numpy.ufuncs import absolute, exp, floor, less, log, logical_and, power, sign, sqrt, square, where
+from ..numpy.ufuncs import absolute, exp, floor, less, log, logical_and, power, sign, sqrt, square, trunc, where
 from .rows import PI, POSITIVE, UNIT, betaln, gammaln, log_expit, psi, row, single, xlog1py, xlogy
 
 
@@ -136,9 +136,9 @@ _said("gdtr", lambda rate, a, x: gammainc(a, rate * x))
 _said("gdtrc", lambda rate, a, x: gammaincc(a, rate * x))
 _said("pdtr", lambda k, mu: gammaincc(floor(k) + 1, mu))
 _said("pdtrc", lambda k, mu: gammainc(floor(k) + 1, mu))
-_said("bdtr", lambda k, n, p: betainc(n - floor(k), floor(k) + 1, 1 - p))
-_said("bdtrc", lambda k, n, p: betainc(floor(k) + 1, n - floor(k), p))
-_said("nbdtr", lambda k, n, p: betainc(n, floor(k) + 1, p))
-_said("nbdtrc", lambda k, n, p: betainc(floor(k) + 1, n, 1 - p))
+_said("bdtr", lambda k, n, p: betainc(trunc(n) - floor(k), floor(k) + 1, 1 - p))
+_said("bdtrc", lambda k, n, p: betainc(floor(k) + 1, trunc(n) - floor(k), p))
+_said("nbdtr", lambda k, n, p: betainc(trunc(n), trunc(k) + 1, p))
+_said("nbdtrc", lambda k, n, p: betainc(trunc(k) + 1, trunc(n), 1 - p))
 _said("fdtr", lambda a, b, x: betainc(a * 0.5, b * 0.5, a * x / (a * x + b)))
 _said("fdtrc", lambda a, b, x: betainc(b * 0.5, a * 0.5, b / (a * x + b)))

@@ -15,7 +15,23 @@ from ..numpy.arguments import as_array, plain
 from ..numpy.facts import sampled, spread
 from ..numpy.reductions import sum_
 from ..numpy.shaping import expand_dims
-from ..numpy.ufuncs import absolute, cos, cosh, equal, exp, less, maximum, power, rint, sin, sinc, sqrt, square, where
+from ..numpy.ufuncs import (
+    absolute,
+    cos,
+    cosh,
+    equal,
+    exp,
+    less,
+    maximum,
+    power,
+    rint,
+    sin,
+    sinc,
+    sqrt,
+    square,
+    trunc,
+    where,
+)
 from .rows import ORDER, PI, POSITIVE, UNIT, exprel, gauss, row, several, single
 
 # ------------------------------------------------------------------ integrals
@@ -30,7 +46,7 @@ def _expn_below(n: Any, x: Any) -> Any:
     return where(many, expn(maximum(n - 1, 1), x), exp(-few) / few * where(equal(n, 1), 1, 1 + 1 / few))
 
 
-expn = row("expn", None, lambda g, y, n, x: -g * _expn_below(n, x), domain=[ORDER, POSITIVE], saves="in")
+expn = row("expn", None, lambda g, y, n, x: -g * _expn_below(trunc(n), x), domain=[ORDER, POSITIVE], saves="in")
 sici = several("sici", lambda y, x: (sinc(x / PI), cos(x) / x), domain=[POSITIVE])
 shichi = several("shichi", lambda y, x: (exprel(2 * x) * exp(-x), cosh(x) / x), domain=[POSITIVE])
 fresnel = several("fresnel", lambda y, x: (sin(square(x) * (PI / 2)), cos(square(x) * (PI / 2))))

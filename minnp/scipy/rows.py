@@ -26,6 +26,7 @@ from ..numpy.ufuncs import (
     divide,
     equal,
     exp,
+    hypot,
     less,
     log,
     logical_and,
@@ -37,7 +38,6 @@ from ..numpy.ufuncs import (
     rint,
     sign,
     sin,
-    sqrt,
     square,
     where,
 )
@@ -105,9 +105,15 @@ cotdg = row("cotdg", lambda g, y, x: -g * ((1 + square(y)) * DEGREE), domain=[(1
 powm1 = row(
     "powm1",
     lambda g, r, x, y: g * (y * power(x, y - 1)),
-    lambda g, r, x, y: g * xlogy(r + 1, x),
+    lambda g, r, x, y: g * _power_slope(r, x, y),
     domain=[POSITIVE] * 2,
 )
+
+
+def _power_slope(r: Any, x: Any, y: Any) -> Any:
+    """The derivative of r = x**y - 1 in y: 0, with all others, for powers of 0."""
+    end = logical_and(equal(x, 0), less(0, y))
+    return where(end, 0.0, xlogy(r + 1, where(end, 1.0, x)))
 
 
 defines(special.radian)(lambda d, m, s: (operand(d) + operand(m) / 60 + operand(s) / 3600) * DEGREE)
@@ -201,15 +207,24 @@ huber = row(
 )
 
 
-def _bend(delta: Any, r: Any) -> Any:
-    return sqrt(1 + square(r / delta))
+def _radius(delta: Any, r: Any) -> Any:
+    """The root of delta**2 + r**2; 1 where both are 0, and so are the slopes."""
+    origin = logical_and(equal(delta, 0), equal(r, 0))
+    return hypot(where(origin, 1.0, delta), r)
+
+
+def _widening(delta: Any, r: Any) -> Any:
+    """The derivative of pseudo_huber(delta, r) in delta."""
+    h = _radius(delta, r)
+    return square(r / (h + delta)) * r * (r / h)
 
 
 pseudo_huber = row(
     "pseudo_huber",
-    lambda g, y, delta, r: g * (square(y) / (delta * square(delta) * _bend(delta, r))),
-    lambda g, y, delta, r: g * (r / _bend(delta, r)),
+    lambda g, y, delta, r: g * _widening(delta, r),
+    lambda g, y, delta, r: g * (delta * (r / _radius(delta, r))),
     domain=[(0.5, 0.9), (-2, 2)],
+    saves="in",
 )
 
 # ------------------------------------------------------------------ error functions and the normal distribution
@@ -270,7 +285,8 @@ betaln = row(
 poch = row(
     "poch",
     lambda g, y, a, m: g * _poch_slope(y, a, m),
-    lambda g, y, a, m: g * (y * psi(a + m)),
+    # where gamma(a) has a pole, it is 0 but for single numbers m
+    lambda g, y, a, m: g * where(_pole(a), 0.0, y * psi(where(_pole(a), 1.0, a + m))),
     domain=[POSITIVE] * 2,
 )
 binom = row(
