@@ -890,3 +890,15 @@ def test_a_captured_net_trains_on_batches_of_other_sizes() -> None:
     x, y = onp.random.default_rng(0).normal(size=(44, 4)).astype("f"), onp.arange(44) % 3
     gm, options = fx.capture(make(), x[:2]), {"epochs": 2, "batch_size": 16, "verbose": False}
     onp.testing.assert_allclose(gm.fit(x, y, **options)["loss"], make().fit(x, y, **options)["loss"], rtol=1e-5)
+
+
+def test_guards_hold_where_python_leaves_assertions_out() -> None:
+    program = (
+        "import minnp.numpy as np\n"
+        "from minnp import fx\n"
+        "g = fx.capture(lambda x: x * 2 if x.sum() > 0 else -x, np.ones(2))\n"
+        "try:\n    print(g(-np.ones(2)))\n"
+        "except AssertionError as error:\n    print(error)"
+    )
+    printed = subprocess.run([sys.executable, "-O", "-c", program], capture_output=True, text=True, check=True).stdout
+    assert printed.startswith("another path than the one captured")

@@ -710,3 +710,17 @@ def test_derivatives_of_functions_that_are_made_inside(f):
     numpy.testing.assert_allclose(jvp(jit(value), (np.array(x),), (np.array(t),))[1], first @ t, rtol=1e-5)
     batch = numpy.stack([x, x * 0.5, x - 0.1])
     numpy.testing.assert_allclose(vmap(jit(value))(np.array(batch)), [value(b) for b in batch], rtol=1e-12)
+
+
+@pytest.mark.skipif(not engine.available(), reason="without llvmlite loops stay Python unreported")
+def test_the_report_names_the_users_line_for_loops():
+    @jit
+    def distinct(x):
+        seen = set()
+        for i in range(len(x)):
+            seen.add(int(x[i]))
+        return len(seen)
+
+    assert [distinct(np.arange(100)) for _ in range(2)] == [100] * 2
+    where = [r["where"] for r in minnp.report() if r["function"] == "loop in distinct"]
+    assert where and where[0].startswith(__file__)

@@ -20,6 +20,7 @@ from minnp.core.rows.value import Buffer, Host, Tracer, concrete
 from minnp.nn.model import Layer
 
 from .graph_module import GraphModule
+from .tracer import refuse_torch
 
 
 def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
@@ -32,12 +33,13 @@ def capture(f: Callable, *args: Any, **kwargs: Any) -> GraphModule:
     asked of the data is a guard: called with arguments that take another way, the module raises. Where it is first
     called with arrays of other sizes, f is captured again for these: if that gives another graph (`len(x)` is a number
     in it, say), the module raises ValueError; one that was pickled cannot tell, for it does not have f. f's own
-    arguments are not written.
+    arguments are not written. Raises TypeError for a module of torch.
 
     >>> program = fx.capture(lambda x: np.exp(x) + 1, np.ones(3))
     >>> program(np.zeros(2))
     array([2., 2.])
     """
+    refuse_torch(f)
     module, module.sizes = _captured(f, args, kwargs)
     return module
 

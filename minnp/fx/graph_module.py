@@ -100,7 +100,7 @@ class GraphModule(ModelBase):
         # A name for linecache, so that tracebacks and debuggers show the generated lines.
         file = f"<minnp.fx {self.class_name} {next(_SERIAL)}>"
         names = {"np": np, "__name__": "minnp.fx.generated", **code.names}
-        exec(compile(code.running, file, "exec"), names)
+        exec(compile(code.running, file, "exec", optimize=0), names)  # guards are assertions, under python -O, too
         self._run: Callable = names["forward"]
         keep_source(file, code.text, self._run)
         self._inputs = [n.target for n in self._graph.find_nodes(op="placeholder")]

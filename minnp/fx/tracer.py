@@ -292,6 +292,15 @@ def wrap(function: Callable | str) -> Any:
     return kept_whole(function, itself=True)
 
 
+def refuse_torch(f: Any) -> None:
+    """Raise TypeError for a module of torch, whose operations no graph of NumPy's functions can show."""
+    if any(base.__module__ == "torch.nn.modules.module" for base in type(f).__mro__):
+        raise TypeError(
+            f"{type(f).__name__} is a module of torch, which computes with torch's tensors; F = minnp.Function(module) "
+            "is a function of arrays, and one operator in fx.capture(lambda x: F(x), x); torch.fx shows what is in it"
+        )
+
+
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
     """A function, bound method, callable or model as a GraphModule, traced without values.
 
@@ -304,7 +313,7 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
                     them out, or give all of f's arguments, those with the same values. What an argument holds is an
                     input where these have `fx.PH`: `{"args": (PH, PH)}`, `{"params": {"w": PH, "b": PH}}`
     Raises CaptureError, with the user's file and line, where Python asks for a value: a branch, a loop over data,
-    float(). TypeError for what is no function and no model.
+    float(). TypeError for what is no function and no model of minnp's.
 
     >>> program = fx.symbolic_trace(lambda x: np.exp(x) + 1)
     >>> [node.name for node in program.graph.nodes]
@@ -312,6 +321,7 @@ def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> Gr
     """
     if not callable(root):
         raise TypeError(f"symbolic_trace takes a function or a model, got {root!r:.60} ({type(root).__name__})")
+    refuse_torch(root)
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
     owner, forward = owner_and_forward(root)

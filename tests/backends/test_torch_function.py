@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="the torch backend needs torch: pip 
 
 import minnp
 import minnp.numpy as np
-from minnp import Function, errors, grad, hessian, hvp, jit, jvp, vjp, vmap
+from minnp import Function, errors, fx, grad, hessian, hvp, jit, jvp, vjp, vmap
 from tests.backends.devices import EMULATED, THERE, on_there
 
 pytestmark = on_there
@@ -295,3 +295,11 @@ def test_what_torch_cannot_differentiate_so_often_raises():
         errors.NotDifferentiableError, match=r"LayerNorm 3 times: .* takes the statistics for constants"
     ):
         twice(grad(lambda x: np.sum(normed(input=x) ** 3)))(x)
+
+
+def test_graphs_of_torchs_modules_name_the_way():
+    module, f = net(), Function(net())
+    for graph in (lambda: fx.symbolic_trace(module), lambda: fx.capture(module, X)):
+        with pytest.raises(TypeError, match=r"F = minnp.Function\(module\)"):
+            graph()
+    onp.testing.assert_array_equal(fx.capture(lambda x: f(x), np.array(X))(np.array(X)), f(X))

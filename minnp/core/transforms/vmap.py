@@ -589,7 +589,8 @@ def vmap(f: Callable, in_axes: Any = 0, out_axes: Any = 0) -> Callable:
         for shape, a in zip(shapes, axes, strict=True):
             if a is not None and not -len(shape) <= a < len(shape):
                 raise ValueError(
-                    f"vmap wants axis {a} of an argument of shape {shape}; in_axes=None does not batch one"
+                    f"vmap wants axis {a} of an argument of shape {shape}; in_axes=None does not batch one: "
+                    "in_axes=(0, None) batches the first of two alone"
                 )
         sizes = {shape[a] for shape, a in zip(shapes, axes, strict=True) if a is not None}
         if len(sizes) != 1:
