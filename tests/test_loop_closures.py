@@ -722,5 +722,5 @@ def test_the_report_names_the_users_line_for_loops():
         return len(seen)
 
     assert [distinct(np.arange(100)) for _ in range(2)] == [100] * 2
-    where = [r["where"] for r in minnp.report() if r["function"] == "loop in distinct"]
+    where = [r["where"] for r in minnp.report() if r["function"].startswith("loop in")]
     assert where and where[0].startswith(__file__)
