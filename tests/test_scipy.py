@@ -422,6 +422,14 @@ def test_derivatives_at_the_ends_of_formulas(name, at, place):
         onp.testing.assert_allclose(derivative(np.array(at[place])), ENDS[name, at, place], rtol=1e-10, atol=1e-14)
 
 
+@pytest.mark.filterwarnings("ignore")  # SciPy says that it takes the integer part
+@pytest.mark.parametrize("name", ["pdtr", "pdtrc", "bdtr", "bdtrc", "nbdtr", "nbdtrc"])
+def test_a_count_below_zero_has_scipys_value(name):
+    k, others = onp.array([-1.0, -0.5, 0.0, 2.0]), () if name.startswith("p") else (4,)
+    f = lambda x: getattr(special, name)(k, *others, x)
+    onp.testing.assert_allclose(traced(f, onp.array(0.4)), getattr(scipy.special, name)(k, *others, 0.4), rtol=1e-12)
+
+
 def test_second_derivatives_of_powers_of_zero():
     assert float(grad(grad(lambda y: special.powm1(0.0, y)))(1.0)) == 0
     assert float(grad(grad(lambda x: special.powm1(x, 2.0)))(0.0)) == 2

@@ -129,16 +129,22 @@ def _said(name: str, definition: Any) -> None:
     defines(kernel)(called(None, kernel, compute))
 
 
+def _counted(k: Any, of: Callable) -> Any:
+    """of(k), and NaN where k counts less than nothing."""
+    below = less(k, 0)
+    return where(below, onp.nan, of(where(below, 0, k)))
+
+
 _said("chdtr", lambda df, x: gammainc(df * 0.5, x * 0.5))
 _said("chdtrc", lambda df, x: gammaincc(df * 0.5, x * 0.5))
 _said("chdtri", lambda df, p: 2 * TABLE["scipy.special.gammainccinv"](df * 0.5, p))
 _said("gdtr", lambda rate, a, x: gammainc(a, rate * x))
 _said("gdtrc", lambda rate, a, x: gammaincc(a, rate * x))
-_said("pdtr", lambda k, mu: gammaincc(floor(k) + 1, mu))
-_said("pdtrc", lambda k, mu: gammainc(floor(k) + 1, mu))
-_said("bdtr", lambda k, n, p: betainc(trunc(n) - floor(k), floor(k) + 1, 1 - p))
+_said("pdtr", lambda k, mu: _counted(floor(k), lambda k: gammaincc(k + 1, mu)))
+_said("pdtrc", lambda k, mu: _counted(floor(k), lambda k: gammainc(k + 1, mu)))
+_said("bdtr", lambda k, n, p: _counted(floor(k), lambda k: betainc(trunc(n) - k, k + 1, 1 - p)))
 _said("bdtrc", lambda k, n, p: betainc(floor(k) + 1, trunc(n) - floor(k), p))
-_said("nbdtr", lambda k, n, p: betainc(trunc(n), trunc(k) + 1, p))
-_said("nbdtrc", lambda k, n, p: betainc(trunc(k) + 1, trunc(n), 1 - p))
+_said("nbdtr", lambda k, n, p: _counted(trunc(k), lambda k: betainc(trunc(n), k + 1, p)))
+_said("nbdtrc", lambda k, n, p: _counted(trunc(k), lambda k: betainc(k + 1, trunc(n), 1 - p)))
 _said("fdtr", lambda a, b, x: betainc(a * 0.5, b * 0.5, a * x / (a * x + b)))
 _said("fdtrc", lambda a, b, x: betainc(b * 0.5, a * 0.5, b / (a * x + b)))
