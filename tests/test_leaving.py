@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import pickle
+import sys
 from typing import Any
 
 import numpy as onp
@@ -62,7 +63,10 @@ TRANSFORMS = {
 @pytest.mark.parametrize("how", sorted(TRANSFORMS))
 @pytest.mark.parametrize("leave", sorted(LEAVES))
 def test_a_number_with_a_derivative_does_not_leave(leave: str, how: str) -> None:
-    with pytest.raises(TracedValueError, match="stop_gradient"):
+    error, words = TracedValueError, "stop_gradient"
+    if leave == "percent" and sys.version_info >= (3, 15):  # Python's own error may then take its place
+        error, words = TypeError, "stop_gradient|%f requires a real number"
+    with pytest.raises(error, match=words):
         TRANSFORMS[how](LEAVES[leave], onp.array([0.2, 0.4]))
 
 

@@ -225,7 +225,7 @@ def _asked_for_none(function: Callable) -> set[str]:
     steps = [] if code is None else [(n, v) for n, v in instructions(code) if n not in ("CACHE", "COPY", "NOP")]
     asked = set()
     for (name, variable), (after, value), (last, _) in zip(steps, steps[1:], steps[2:]):
-        constant = after in ("LOAD_CONST", "RETURN_CONST") and value is None and last == "IS_OP"
+        constant = after in ("LOAD_CONST", "LOAD_COMMON_CONSTANT", "RETURN_CONST") and value is None and last == "IS_OP"
         if name.startswith(("LOAD_FAST", "LOAD_DEREF")) and ("NONE" in after or constant):
             asked.add(variable)
     return asked

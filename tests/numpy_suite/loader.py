@@ -144,7 +144,7 @@ class Loader(importlib.machinery.SourceFileLoader):
     def path_stats(self, path: str) -> dict:
         raise OSError("no cached bytecode: it would be taken for NumPy's own")
 
-    def source_to_code(self, data: bytes, path: str, *, _optimize: int = -1) -> Any:
+    def source_to_code(self, data: bytes, path: str, fullname: str | None = None, *, _optimize: int = -1) -> Any:
         tree = ast.fix_missing_locations(Redirect().visit(ast.parse(data)))
         return compile(tree, path, "exec", dont_inherit=True, optimize=_optimize)
 

@@ -115,7 +115,7 @@ COMPILED = (WrapperDescriptorType, MethodDescriptorType, ClassMethodDescriptorTy
 METHODS = (classmethod, property, functools.cached_property)
 COMPARING = {"index", "count", "remove"}  # methods that compare objects, as == and `in` do
 GLOBALS = {"LOAD_GLOBAL", "STORE_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"}  # LOAD_NAME in the body of a class
-LITERALS = {"LOAD_CONST", "LOAD_SMALL_INT"}
+LITERALS = {"LOAD_CONST", "LOAD_COMMON_CONSTANT", "LOAD_SMALL_INT"}
 # What code says that asks whether an attribute is there
 ASKING = {"hasattr", "getattr", "vars", "__dict__", "AttributeError", "Exception"}
 # What code does or says that goes through a dict in its order, or gives it another one

@@ -8,7 +8,7 @@ from typing import Any
 
 # Whether Python's bytecode and reference counts are those that jit was written for. Where they are not, it takes all
 # names in a function's code for those it reads, and every array for one that somebody holds.
-CODE_IS_KNOWN = sys.version_info < (3, 15)
+CODE_IS_KNOWN = sys.version_info < (3, 16)
 
 
 class State:
