@@ -88,11 +88,11 @@ class NamesTable(SphinxDirective):
         for line in table.table(scipy=prefix == "scipy."):
             mine = not line.name.startswith(("npx.", "scipy.")) if prefix == "" else line.name.startswith(prefix)
             if mine and line.made not in ("value", "module"):
-                gradient, _ = self.parse_inline(prose(line.gradient) or "-")
-                rows.append(row([nodes.literal(line.name, line.name)], [nodes.Text(line.made)], gradient))
-        head = row(*[[nodes.Text(title)] for title in ("name", "made as", "gradient")])
-        columns = [nodes.colspec(colwidth=33) for _ in range(3)]
-        group = nodes.tgroup("", *columns, nodes.thead("", head), nodes.tbody("", *rows), cols=3)
+                gradient, _ = self.parse_inline(prose(line.gradient.replace("no: raises", "no")) or "-")
+                rows.append(row([nodes.literal(line.name, line.name)], gradient))
+        head = row(*[[nodes.Text(title)] for title in ("name", "gradient")])
+        columns = [nodes.colspec(colwidth=50) for _ in range(2)]
+        group = nodes.tgroup("", *columns, nodes.thead("", head), nodes.tbody("", *rows), cols=2)
         return [nodes.table("", group)]
 
 

@@ -35,7 +35,7 @@ CONSTANT = {
 }
 # a gradient that reaches these raises NotDifferentiableError
 RAISES = {
-    "the matrix class": "asmatrix bmat mat",
+    "makes a numpy.matrix": "asmatrix bmat mat",
     "Python objects": "frompyfunc",
     "pointers of C": "ctypeslib.",
     "NumPy took it back": "fastCopyAndTranspose",
