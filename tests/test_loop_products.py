@@ -283,17 +283,15 @@ def rows_in_place(a, c):
 @pytest.mark.long
 @pytest.mark.parametrize("f", [triangle, lower_triangle, band])
 def test_gradients_of_triangles_are_products(f, always):
+    """And no slope counts where the cotangent is zero. (One test: what compiles f's loop first does so for all.)"""
     loss = lambda a, w: np.sum(f(a) * w)
     made = jit(grad(loss))
     for n in (150, 150, 1, 3, 70):
         a, weights = draw(4, n), draw(n, n)
         assert close(made(np.array(a), np.array(weights)), grad(loss)(np.array(a), np.array(weights)), 1e-11)
     assert always
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("f", [triangle, lower_triangle])
-def test_no_slope_counts_where_the_cotangent_is_zero(f):
+    if f is band:
+        return
     a, weights = draw(4, 150), draw(150, 150)
     weights[4], weights[:, 4] = 0.0, 0.0
     a[:, 4] = 0.0
