@@ -423,3 +423,8 @@ def test_the_polar_factor_of_equal_singular_values_has_a_gradient():
 
     for a in (onp.eye(3), onp.diag([2.0, 2.0, 3.0]), onp.linalg.qr(draw(3, 3))[0]):
         check_grads(polar, (a,), order=1, modes=("rev",))
+
+
+def test_a_cutoff_that_leaves_nothing_out_takes_nothing_from_second_derivatives():
+    for a in (2 * onp.eye(3), onp.diag([1.0, 1.0, 2.0]), onp.eye(3, 4)):
+        check_grads(lambda x: np.sum(np.linalg.pinv(x, rcond=0.1) * weights(*x.shape[::-1])), (a,))

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as onp
 
 from ..core.rows.primitive import Meta, primitive
+from ..core.transforms.grad import stop_gradient
 from .facts import NUMPY_2, spread
 from .indexing import diagonal, tril
 from .reductions import all_, any_, argmax
@@ -374,8 +375,11 @@ qr = primitive(
 def _left_out(g: Any, x: Any, cutoff: Any) -> Any:
     """What is missing in the rule of a pseudoinverse where a cutoff leaves singular values t out that are not 0: they
     turn with those that are kept, s, by 1 / (s**2 - t**2), and not by 1 / s**2."""
-    u, s, vh = svd(x, full_matrices=False)
-    kept = s > column(onp.asarray(cutoff)) * s[..., :1]
+    values = svdvals(stop_gradient(x))
+    kept = values > column(onp.asarray(cutoff)) * values[..., :1]
+    # Where all are kept nothing is missing, and no derivative asks how equal values' vectors turn
+    distinct = onp.eye(*x.shape[-2:], dtype=x.dtype) * onp.arange(1, x.shape[-1] + 1, dtype=x.dtype)
+    u, s, vh = svd(where(all_(kept, axis=-1)[..., None, None], distinct, x), full_matrices=False)
     pairs = column(kept) & ~row_of(kept)
     ratio = where(pairs, row_of(s) / where(pairs, column(s), 1), 0)
     turn = ratio * where(pairs, 1 / where(pairs, column(s * s) - row_of(s * s), 1), 0)
