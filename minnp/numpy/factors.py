@@ -55,10 +55,15 @@ def fold(g: Any, uplo: str) -> Any:
     return (g + H(g)) * strict + real(g) * eye_like(g)
 
 
+def _differences(w: Any) -> Any:
+    """w_j - w_i."""
+    return row_of(w) - column(w)
+
+
 def _same(w: Any) -> Any:
     """Which pairs of eigenvalues are equal within their rounding errors."""
     error = float(onp.finfo(w.dtype).eps) * absolute(w).sum(axis=-1)
-    return absolute(row_of(w) - column(w)) <= column(column(error))
+    return absolute(_differences(w)) <= column(column(error))
 
 
 def _flows(gw: Any, *gvs: Any) -> Any:
@@ -69,15 +74,18 @@ def _flows(gw: Any, *gvs: Any) -> Any:
 
 def _apart(c: Any, w: Any, same: Any, flows: Any) -> Any:
     """c_ij / (w_j - w_i), where the values are not the same; else 0, or NaN where something flows."""
-    off = 1 - eye_like(c)
-    quotient = where(same, 0, c / where(same, 1, row_of(w) - column(w)))
-    return where(same & flows & (off > 0), onp.nan, quotient)
+    quotient = where(same, 0, c / where(same, 1, _differences(w)))
+    return where(same & flows & (eye_like(c) == 0), onp.nan, quotient)
 
 
-def _turned(d: Any, w: Any, same: Any) -> Any:
-    """d_ij / (w_j - w_i), where the values are not the same; else NaN, or 0 where d_ij is 0, and on the diagonal."""
-    slope = where(same, onp.nan, 1 / where(same, 1, row_of(w) - column(w)))
-    return times(d, where(eye_like(d) > 0, 0, slope))
+def _turned(d: Any, x: Any, none: Any) -> Any:
+    """d / x, but where it has `none`: NaN there, or 0 where d is 0. And 0 on the diagonal."""
+    return times(d, where(eye_like(d) > 0, 0, _inverse(x, none)))
+
+
+def _inverse(x: Any, none: Any) -> Any:
+    """1 / x, and NaN where it has `none`."""
+    return where(none, onp.nan, 1 / where(none, 1, x))
 
 
 def _eigh_back(g: Any, y: Any, x: Any, UPLO: str = "L") -> Any:
@@ -91,7 +99,7 @@ def _eigh_along(t: Any, y: Any, x: Any, UPLO: str = "L") -> Any:
     w, v = y
     strict = tril(t, k=-1) if UPLO.upper() == "L" else T(tril(T(t), k=-1))
     d = H(v) @ (strict + H(strict) + real(t) * eye_like(t)) @ v
-    return real(diagonal(d, axis1=-2, axis2=-1)), v @ _turned(d, w, _same(w))
+    return real(diagonal(d, axis1=-2, axis2=-1)), v @ _turned(d, _differences(w), _same(w))
 
 
 def _eigvalsh_back(g: Any, y: Any, x: Any, UPLO: str = "L") -> Any:
@@ -148,7 +156,7 @@ def _eig_back(g: Any, y: Any, x: Any) -> Any:
 def _eig_along(t: Any, y: Any, x: Any) -> Any:
     w, v = y
     d = solve(v, t @ v)
-    turned = v @ _turned(d, w, _same(w))
+    turned = v @ _turned(d, _differences(w), _same(w))
     along = -real((conjugate(v) * turned).sum(axis=-2, keepdims=True))
     if is_complex(v):
         largest = _largest(v)
@@ -222,12 +230,7 @@ def _same_singular(s: Any) -> Any:
     """Which pairs of singular values are equal within their rounding errors, which are small beside small ones in what
     odd functions of them are made of: no others are smooth at 0."""
     error = s.shape[-1] * float(onp.finfo(s.dtype).eps)
-    return absolute(row_of(s) - column(s)) <= error * maximum(row_of(s), column(s))
-
-
-def _inverse(s: Any) -> Any:
-    """1 / s, and NaN where s is 0."""
-    return where(equal(s, 0), onp.nan, 1 / where(equal(s, 0), 1, s))
+    return absolute(_differences(s)) <= error * maximum(row_of(s), column(s))
 
 
 def _svd_along(t: Any, y: Any, x: Any, full_matrices: bool = True) -> Any:
@@ -238,9 +241,8 @@ def _svd_along(t: Any, y: Any, x: Any, full_matrices: bool = True) -> Any:
     d = H(u1) @ t @ v1
     half, twist = (d + H(d)) / 2, (d - H(d)) / 2
     total = row_of(s) + column(s)
-    scale = _inverse(s)
-    turned = _turned(half, s, _same_singular(s))
-    twisted = times(twist, where(eye_like(d) > 0, 0, _inverse(total)))
+    scale = _inverse(s, equal(s, 0))
+    turned, twisted = _turned(half, _differences(s), _same_singular(s)), _turned(twist, total, equal(total, 0))
     du, dv = u1 @ (turned + twisted), v1 @ (turned - twisted)
     if is_complex(u):
         du = du + 1j * u1 * times(row_of(imag(diagonal(d, axis1=-2, axis2=-1))), row_of(scale))
