@@ -61,18 +61,6 @@ for _names, _facts in (
 
 
 # ------------------------------------------------------------------ where NumPy's code leaves NumPy's functions
-_i0_by_numpy = rebound(onp.i0)
-
-
-@defines(onp.i0)
-def _i0(x: Any) -> Any:
-    """NumPy's is a function of |x|, which has no curvature at 0: there it is the begin of its series."""
-    x = as_array(x)
-    zero = equal(x, 0)
-    square = where(zero, x, 0) ** 2
-    return where(zero, 1 + square * (1 + square / 16) / 4, _i0_by_numpy(where(zero, 1, x)))
-
-
 @defines(onp.nanmedian)
 def _nanmedian(a: Any, axis: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     """The middle of the sorted elements, NaNs being last (NumPy's code goes through masked arrays)."""
