@@ -40,10 +40,10 @@ from ..rows.primitive import TABLE, Meta, Primitive
 from ..rows.pytree import children, rebuilt, tree_flatten
 from ..rows.report import user_line
 from ..rows.state import capture, state
-from ..rows.value import OBJECTS, Buffer, Host, Tracer, concrete, holds_objects, lower, overlapping
+from ..rows.value import OBJECTS, STREAMS, Buffer, Host, Tracer, concrete, holds_objects, lower, overlapping
 from ..transforms.trace import LEVELS, Trace
 from .closures import NUMBERS as LITERALS
-from .closures import STREAMS, Binding, seal, unwrapped
+from .closures import Binding, seal, unwrapped
 from .effects import Under, fails, guard, inside, pick
 from .graph import Graph, Node
 from .kept import Kept, forget

@@ -55,7 +55,7 @@ from ..rows import state
 from ..rows.pytree import CONSTANTS, attribute, attributes
 from ..rows.references import references
 from ..rows.report import PACKAGE
-from ..rows.value import Buffer, Host
+from ..rows.value import STREAMS, Buffer, Host
 from .effects import Diverged
 from .graph import Graph
 from .operands import UNNAMED, followed
@@ -72,7 +72,6 @@ class Absent(enum.Enum):
 ABSENT = Absent.ABSENT
 NOT_OF_USERS = CONSTANTS | {Absent}  # classes of which none is the user's
 NUMBERS = (int, float, complex, str, bytes, type(None), onp.generic, onp.dtype, enum.Enum)
-STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 CONTAINERS = (list, dict, set, deque)
 BOUND = (BuiltinMethodType, MethodWrapperType)  # methods of objects of builtin classes, as list.append; and functions
 UNBOUND = (LookupError, ValueError, TypeError)  # what a binding raises that holds nothing any more

@@ -22,9 +22,8 @@ from ..arrays.array import Array
 from ..rows.primitive import TABLE, Primitive
 from ..rows.report import user_line
 from ..rows.state import capture
-from ..rows.value import Host
+from ..rows.value import STREAMS, Host
 from ..transforms.trace import Trace
-from .closures import STREAMS
 from .effects import guard, in_place, into
 from .graph import Graph
 from .node import Node, map_leaves, target_name

@@ -26,7 +26,7 @@ from ..compiled import Dispatch, fastpath
 from ..cpu.products import single_thread
 from ..cpu.threads import user_level
 from ..graph.capture import SEVERAL, Captured, Discarded, arrays_refused, capture_call, copied
-from ..graph.closures import STREAMS, Before, bindings, goes_on, is_root, raised_by, unfollowed
+from ..graph.closures import Before, bindings, goes_on, is_root, raised_by, unfollowed
 from ..graph.effects import Diverged
 from ..graph.graph import Graph
 from ..graph.interpreter import blame
@@ -42,7 +42,7 @@ from ..rows.on_device import free
 from ..rows.pytree import all_besides, of_containers, open_tree, tree_flatten
 from ..rows.report import record
 from ..rows.state import capture, state
-from ..rows.value import OBJECTS, Buffer, Host, Tracer, holds_objects
+from ..rows.value import OBJECTS, STREAMS, Buffer, Host, Tracer, holds_objects
 from ..transforms.grad import by_name, compiling, function_of, without
 from .specialisation import Specialisation, apart, steps_back
 

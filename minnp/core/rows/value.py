@@ -15,6 +15,7 @@ from .primitive import TABLE, Shaped
 Host = onp.ndarray
 NUMBERS = {int, float, complex, bool}
 NUMBERS |= {t for t in vars(onp).values() if isinstance(t, type) and issubclass(t, onp.number)}
+STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 
 
 STAND_INS: set[type] = set()  # what stands for a number while a function is captured (scalars.py)

@@ -36,6 +36,7 @@ from ..rows.state import recording, state
 from ..rows.value import (
     BINARY,
     COMPARISON,
+    STREAMS,
     UNARY,
     Buffer,
     Host,
@@ -101,7 +102,6 @@ _ASKING = "array array_ufunc array_function float int complex index bool round t
 for _name in (*_ASKING.split(), *COMPARISON, *UNARY, *BINARY, *(f"r{name}" for name in BINARY)):
     setattr(Count, f"__{_name}__", Count.asked)
 NUMERIC = (onp.ndarray, onp.number, int, float, complex)
-STREAMS = (onp.random.Generator, onp.random.RandomState, onp.random.BitGenerator)
 TYPES = {"b": bool, "i": int, "f": float, "c": complex}
 
 
